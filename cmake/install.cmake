@@ -1,0 +1,1 @@
+# install rules, find_package and pkg-config

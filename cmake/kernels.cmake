@@ -1,0 +1,34 @@
+# The kernel sources are compiled once per instruction set: a new set is a header in simd/, a row here, a row in cpu/levels.c.
+#   name         header         flags
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
+    set(arenite_isas
+        "avx2        avx2.h     -mavx2 -mfma -mf16c -mbmi2"
+        "avx512      avx512.h   -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512dq -mavx512vl"
+        "vnni        avx512.h   -mavx2 -mfma -mf16c -mbmi2 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni")
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    set(arenite_isas
+        "neon        neon.h     -march=armv8-a"
+        "dotprod     neon.h     -march=armv8.2-a+dotprod")
+endif()
+
+function(arenite_kernels target)
+    # kernels/*.c holds what is instantiated per set; kernels/portable/*.c holds the definitions, compiled once
+    file(GLOB definitions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/portable/*.c)
+    target_sources(${target} PRIVATE ${definitions})
+    file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/*.c)
+    if(NOT sources)
+        return()
+    endif()
+    foreach(row ${arenite_isas})
+        separate_arguments(row)
+        list(POP_FRONT row isa header)
+        add_library(ggml_${isa} OBJECT ${sources})
+        target_compile_options(ggml_${isa} PRIVATE ${row})
+        target_compile_definitions(ggml_${isa} PRIVATE ISA=${isa} SIMD="${header}" GGML_BUILD)
+        target_include_directories(ggml_${isa} PRIVATE ${PROJECT_SOURCE_DIR}/include
+            $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
+        target_link_libraries(ggml_${isa} PRIVATE arenite_flags)
+        target_sources(${target} PRIVATE $<TARGET_OBJECTS:ggml_${isa}>)
+        target_compile_definitions(${target} PRIVATE HAVE_ISA_${isa})
+    endforeach()
+endfunction()

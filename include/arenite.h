@@ -1,0 +1,59 @@
+#ifndef ARENITE_H
+#define ARENITE_H
+/* What arenite adds to the interfaces of ggml.h and llama.h. Everything here has the prefix arn_. */
+
+#include "ggml.h"
+#include "ggml-alloc.h"
+#include "ggml-backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- instruction sets of the CPU backend ------------------------------------------------------------------------- */
+
+/* Names of the levels built into this library and usable on this machine, the plainest first: "portable", "avx2", ...
+ * NULL past the end. Static strings. */
+GGML_API const char *arn_cpu_level_name(int i);
+
+/* Use this level (and what it contains) from the next graph on; NULL: the best one. False: no such level here.
+ * All levels give the same bits; this is for tests and measurements. */
+GGML_API bool arn_cpu_set_level(const char *name);
+
+/* The level in force. */
+GGML_API const char *arn_cpu_get_level(void);
+
+/* Threads worth using: the cores that affinity and the container's CPU quota leave to this process, at least 1. */
+GGML_API int arn_cpu_default_threads(void);
+
+/* ---- the allocator's plan ---------------------------------------------------------------------------------------- */
+
+/* One tensor of a plan. Positions count nodes of the graph; a leaf lives from -1. */
+struct arn_plan_entry {
+    const struct ggml_tensor *tensor;
+    int    buffer_id;       /* index of the buffer type given to ggml_gallocr_new_n */
+    size_t offset;          /* bytes from the start of that buffer */
+    size_t size;            /* bytes, padded to the alignment */
+    int    first, last;     /* nodes at which it is written first and read last, inclusive */
+    bool   in_place;        /* took over the place of a source */
+};
+
+/* Called for each tensor that the last reservation placed, in the order of placing; false ends the walk. */
+typedef bool (*arn_plan_visit)(const struct arn_plan_entry *entry, void *user_data);
+GGML_API void arn_gallocr_visit(ggml_gallocr_t galloc, arn_plan_visit visit, void *user_data);
+
+/* Bytes of the last reservation in buffer `buffer_id`: `peak` is what the plan takes, `lower_bound` the largest sum of
+ * tensors that live at one time, below which no plan can get. */
+GGML_API void arn_gallocr_quality(ggml_gallocr_t galloc, int buffer_id, size_t *peak, size_t *lower_bound);
+
+/* The allocator inside a scheduler, for the two calls above. Owned by the scheduler. */
+GGML_API ggml_gallocr_t arn_sched_gallocr(ggml_backend_sched_t sched);
+
+/* Bytes of scratch that the CPU backend needs to compute this graph with n_threads. */
+GGML_API size_t arn_cpu_scratch_size(const struct ggml_cgraph *graph, int n_threads);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,34 @@
+#ifndef CHECK_H
+#define CHECK_H
+/* The few macros our tests share. A test is a program: it prints what fails and exits with the number of failures. */
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int check_failed, check_count;
+
+/* CHECK(condition, "printf text", ...): the text names the case. */
+#define CHECK(ok, ...) do { \
+    check_count++; \
+    if (!(ok) && check_failed++ < 20) { \
+        fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #ok); fprintf(stderr, __VA_ARGS__); fputc('\n', stderr); \
+    } \
+} while (0)
+
+#define DONE() (fprintf(stderr, "%d checks, %d failed\n", check_count, check_failed), check_failed != 0 || check_count == 0)
+
+/* A seeded generator, so that a failing case can be named (Steele, Lea and Flood 2014, splitmix64). */
+static inline uint64_t rnd_u64(uint64_t *s) {
+    uint64_t z = *s += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30)*0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27)*0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+static inline float rnd_f32(uint64_t *s) { return (float) (rnd_u64(s) >> 40)*0x1p-23f - 1.0f; }   /* [-1, 1) */
+
+#endif
