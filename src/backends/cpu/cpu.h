@@ -16,6 +16,7 @@ struct cpu_kernels;                             /* kernels/kernels.h */
 
 struct cpu_task {
     int                       ith, nth;         /* this worker and their number */
+    int                       n_threads;        /* what the program asked for; nth may be less, never more */
     struct cpu_run           *run;
     const struct cpu_kernels *k;                /* the kernels of the chosen instruction set */
     void                     *scratch;          /* shared by the workers of a node, 64-aligned */
@@ -29,14 +30,28 @@ void task_barrier(const struct cpu_task *t);
 /* The node cannot be computed (an index outside its range): one line of log, and the run ends with GGML_STATUS_FAILED. */
 void task_fail(const struct cpu_task *t, const struct ggml_tensor *dst, const char *format, ...) GGML_ATTRIBUTE_FORMAT(3, 4);
 
-/* One row of the op table (ops.c). Both what is run and what is reported as supported come from here. */
+/* How many workers enter an op. BY_SIZE: one when the node is small, else all. */
+enum cpu_threads { BY_SIZE, ONE_THREAD, ALL_THREADS };
+
+/* One op of the table (cpu_ops.def). Both what is run and what is reported as supported come from its row. */
 struct cpu_op {
     void   (*run)(const struct cpu_task *t, struct ggml_tensor *dst);           /* NULL: not supported */
-    bool   (*supports)(const struct ggml_tensor *dst);                          /* NULL: whatever the builder accepts */
-    size_t (*scratch)(const struct ggml_tensor *dst, int n_threads);            /* bytes; NULL: none */
-    bool   serial;                                                              /* worth one thread only */
+    bool   (*supports)(const struct ggml_tensor *dst);
+    size_t (*scratch)(const struct ggml_tensor *dst, int n_threads);            /* bytes */
+    enum cpu_threads threads;
 };
 extern const struct cpu_op cpu_ops[GGML_OP_COUNT];
+
+#define CPU_OP(NAME, tag, sup, scr, threads)                                \
+    void   op_##tag(const struct cpu_task *t, struct ggml_tensor *dst);     \
+    bool   supports_##sup(const struct ggml_tensor *dst);                   \
+    size_t scratch_##scr(const struct ggml_tensor *dst, int n_threads);
+#include "cpu_ops.def"
+#undef CPU_OP
+
+bool   supports_any(const struct ggml_tensor *dst);                     /* whatever the builder accepts */
+size_t scratch_none(const struct ggml_tensor *dst, int n_threads);
+bool   cpu_supports(const struct ggml_tensor *dst);                     /* the row's word; views are always supported */
 
 /* Instruction sets, each containing those before it on the same machine. */
 enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512, CPU_AVX512_VNNI, CPU_NEON, CPU_DOTPROD, CPU_LEVELS };
