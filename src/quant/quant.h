@@ -5,9 +5,17 @@
  * one operation at a time, so that packing gives the same bytes on every machine. */
 
 #include "ggml.h"
+#include <math.h>
 
 #define QK_K 256
 
+typedef float                                                                        block_f32;
+typedef double                                                                       block_f64;
+typedef uint16_t                                                                     block_f16, block_bf16;
+typedef int8_t                                                                       block_i8;
+typedef int16_t                                                                      block_i16;
+typedef int32_t                                                                      block_i32;
+typedef int64_t                                                                      block_i64;
 typedef struct { uint16_t d; uint8_t qs[16]; }                                       block_q4_0;
 typedef struct { uint16_t d, m; uint8_t qs[16]; }                                    block_q4_1;
 typedef struct { uint16_t d; uint8_t qh[4], qs[16]; }                                block_q5_0;
@@ -64,14 +72,59 @@ static inline uint16_t f32_to_bf16(float f) {
     return (uint16_t) ((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-/* What a type can do, beyond the row of types.def; NULL where it cannot. */
+/* ---- what a type can do ------------------------------------------------------------------------------------------- */
+
+/* The numbers of more than one byte in a block. They are little endian in a file and in the machine's order in memory; bytes
+ * in arrays of bytes keep their places. A scale must be finite (an E8M0 exponent not 255) for the block to be valid. */
+enum field_kind { FIELD_NONE, FIELD_U16, FIELD_U32, FIELD_U64, FIELD_F16, FIELD_BF16, FIELD_F32, FIELD_F64, FIELD_E8M0, FIELD_IQ1_M };
+struct quant_field { uint8_t kind, n; uint16_t at; };           /* n of them, the first `at` bytes into the block */
+
 struct quant_type {
-    void (*unpack)(const void *GGML_RESTRICT x, float *GGML_RESTRICT y, int64_t k);     /* k elements, whole blocks */
-    void (*pack)(const float *GGML_RESTRICT x, void *GGML_RESTRICT y, int64_t k);       /* reference encoder */
-    /* with one weight per column (or NULL): `rows` rows of n elements */
-    void (*pack_weighted)(const float *x, void *y, int64_t rows, int64_t n, const float *weights);
-    bool (*valid)(const void *x, size_t n_blocks);      /* no NaN or infinity in a scale */
+    /* k elements, whole blocks; NULL where the interface has none (F32; activation-only types) */
+    void (*unpack)(const void *GGML_RESTRICT x, float *GGML_RESTRICT y, int64_t k);
+    void (*pack)(const float *GGML_RESTRICT x, void *GGML_RESTRICT y, int64_t k);
+    /* One block with a weight for each element. `energy` is the mean square of the row. Weights are finite, >= 0, not all 0. */
+    void (*pack_weighted)(const float *GGML_RESTRICT x, void *GGML_RESTRICT y, const float *GGML_RESTRICT weights, float energy);
+    struct quant_field fields[2];
 };
 extern const struct quant_type quant_types[GGML_TYPE_COUNT];
+
+/* Swaps the bytes of every field of n blocks, in place: a file of the other byte order. */
+void quant_swap(enum ggml_type type, void *blocks, size_t n);
+
+#define TYPE(id, NAME, tag, n, bytes, dots) \
+    void unpack_##tag(const void *GGML_RESTRICT x, float *GGML_RESTRICT y, int64_t k); \
+    void pack_##tag(const float *GGML_RESTRICT x, void *GGML_RESTRICT y, int64_t k); \
+    void pack_weighted_##tag(const float *GGML_RESTRICT x, void *GGML_RESTRICT y, const float *GGML_RESTRICT weights, float energy);
+#include "types.def"
+#undef TYPE
+
+/* ---- steps that several types share ------------------------------------------------------------------------------- */
+
+/* The integer below v in magnitude, within lo .. hi; NaN is 0. */
+static inline int trunc_within(float v, int lo, int hi) { return v >= hi ? hi : v <= lo ? lo : v == v ? (int) v : 0; }
+/* The nearest integer, halves away from zero, within lo .. hi; NaN is 0. */
+static inline int round_within(float v, int lo, int hi) { return trunc_within(roundf(v), lo, hi); }
+/* The nearest integer, halves to even, for |v| < 2^22; some 23-bit integer otherwise. */
+static inline int round_even(float v) { return (int) (f32_bits(v + 0x1.8p23f) & 0x7fffff) - 0x400000; }
+static inline int clamp_int(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
+
+/* The element of the largest magnitude, with its sign; the first of several. */
+static inline float signed_max(const float *x, int n) {
+    float max = 0.0f, amax = 0.0f;
+    for (int i = 0; i < n; i++) if (fabsf(x[i]) > amax) amax = fabsf(x[i]), max = x[i];
+    return max;
+}
+static inline float inverse(float d) { return d != 0.0f ? 1.0f/d : 0.0f; }
+
+/* Codes 0 .. 2*zero-1 and the scale d with x = d*(code - zero) of the least weighted squares among 19 tried; weights NULL:
+ * the squares of x. Scale and codes are 0 for a group smaller than 1e-15. */
+float fit_symmetric(int n, int zero, const float *x, uint8_t *codes, const float *weights);
+
+/* Codes 0 .. top, the scale d and min <= 0 with x = d*code + min of the least weighted error among those that start from
+ * (from + step*t + top)/(max - min), t = 0 .. steps. */
+struct fit_plan { float from, step; int steps; bool absolute; };        /* absolute: errors are not squared */
+extern const struct fit_plan fit_weighted;                              /* the one used with importance weights */
+float fit_offset(const struct fit_plan *plan, int n, int top, const float *x, const float *weights, uint8_t *codes, float *min);
 
 #endif
