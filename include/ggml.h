@@ -471,7 +471,7 @@ struct ggml_threadpool_params {
 };
 
 GGML_API ggml_abort_callback_t ggml_set_abort_callback(ggml_abort_callback_t callback);
-GGML_API void ggml_abort(const char *file, int line, const char *fmt, ...) GGML_ATTRIBUTE_FORMAT(3, 4);
+GGML_NORETURN GGML_API void ggml_abort(const char *file, int line, const char *fmt, ...) GGML_ATTRIBUTE_FORMAT(3, 4);
 GGML_API const char *ggml_status_to_string(enum ggml_status status);
 GGML_API float ggml_fp16_to_fp32(ggml_fp16_t);
 GGML_API ggml_fp16_t ggml_fp32_to_fp16(float);

@@ -24,7 +24,7 @@ bool dims_product(const int64_t *ne, int n, int64_t *product);
 
 /* ---- log -------------------------------------------------------------------------------------------------------- */
 
-void ggml_log_internal(enum ggml_log_level level, const char *format, ...) GGML_ATTRIBUTE_FORMAT(2, 3);
+GGML_API void ggml_log_internal(enum ggml_log_level level, const char *format, ...) GGML_ATTRIBUTE_FORMAT(2, 3);
 #define LOG_INFO(...)  ggml_log_internal(GGML_LOG_LEVEL_INFO,  __VA_ARGS__)
 #define LOG_WARN(...)  ggml_log_internal(GGML_LOG_LEVEL_WARN,  __VA_ARGS__)
 #define LOG_ERROR(...) ggml_log_internal(GGML_LOG_LEVEL_ERROR, __VA_ARGS__)
@@ -59,8 +59,8 @@ static inline void param_set_f32(struct ggml_tensor *t, int i, float v) {
 
 /* ---- op facts (ops.def) ------------------------------------------------------------------------------------------ */
 
-bool ggml_op_can_inplace(enum ggml_op op);      /* the result may take a source's place (alias 1) */
-bool op_is_view(enum ggml_op op);               /* never computed (alias 2) */
+GGML_API bool ggml_op_can_inplace(enum ggml_op op);      /* the result may take a source's place (alias 1) */
+bool op_is_view(enum ggml_op op);                        /* never computed (alias 2) */
 
 /* ---- graph ------------------------------------------------------------------------------------------------------ */
 
@@ -74,16 +74,17 @@ struct ggml_hash_set {
 #define HASH_FULL   ((size_t) -1)
 #define HASH_EXISTS ((size_t) -2)
 
-struct ggml_hash_set ggml_hash_set_new(size_t size);            /* keys NULL when out of memory */
-void   ggml_hash_set_free(struct ggml_hash_set *set);
-void   ggml_hash_set_reset(struct ggml_hash_set *set);
-size_t ggml_hash_size(size_t min_size);                         /* the capacity used for min_size keys */
+GGML_API struct ggml_hash_set ggml_hash_set_new(size_t size);   /* keys NULL when out of memory */
+GGML_API void   ggml_hash_set_free(struct ggml_hash_set *set);
+GGML_API void   ggml_hash_set_reset(struct ggml_hash_set *set);
+GGML_API size_t ggml_hash_size(size_t min_size);                /* the capacity used for min_size keys */
 size_t hash_find(const struct ggml_hash_set *set, const struct ggml_tensor *key);   /* slot of key or a free one; HASH_FULL */
 size_t hash_insert(struct ggml_hash_set *set, struct ggml_tensor *key);             /* slot; HASH_EXISTS; HASH_FULL */
 bool   hash_contains(const struct ggml_hash_set *set, const struct ggml_tensor *key);
 static inline bool hash_used(const struct ggml_hash_set *set, size_t i) { return set->used[i/32] >> i%32 & 1; }
 
-enum graph_order { GRAPH_LEFT_TO_RIGHT, GRAPH_RIGHT_TO_LEFT };
+/* In which order the sources of a tensor are visited, and whether building the graph failed (a bit). */
+enum graph_order { GRAPH_LEFT_TO_RIGHT = 0, GRAPH_RIGHT_TO_LEFT = 1, GRAPH_UNUSABLE = 2 };
 
 /* The layout is part of the plugin ABI (96 bytes). */
 struct ggml_cgraph {
@@ -100,7 +101,11 @@ struct ggml_cgraph {
     uint64_t             uid;           /* non-zero and equal: the same graph as last time */
 };
 
-struct ggml_cgraph ggml_graph_view(struct ggml_cgraph *graph, int i0, int i1);  /* nodes i0..i1-1, sharing storage */
+/* False for NULL and for a graph that could not be built in full (too many nodes, a NULL tensor): computing or allocating
+ * it returns GGML_STATUS_ALLOC_FAILED or false. Clearing the graph makes it usable again; a view or a copy inherits it. */
+bool graph_ok(const struct ggml_cgraph *g);
+
+GGML_API struct ggml_cgraph ggml_graph_view(struct ggml_cgraph *graph, int i0, int i1);  /* nodes i0..i1-1, sharing storage */
 static inline int graph_uses(const struct ggml_cgraph *g, const struct ggml_tensor *t) {
     const size_t i = hash_find(&g->visited_hash_set, t);
     return i == HASH_FULL || !hash_used(&g->visited_hash_set, i) ? 0 : g->use_counts[i];
@@ -108,9 +113,9 @@ static inline int graph_uses(const struct ggml_cgraph *g, const struct ggml_tens
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-void *ggml_aligned_malloc(size_t size);         /* 64-aligned; NULL when out of memory */
-void  ggml_aligned_free(void *p, size_t size);
-void  ggml_critical_section_start(void);        /* the library's one lock, for process-wide tables */
-void  ggml_critical_section_end(void);
+GGML_API void *ggml_aligned_malloc(size_t size);         /* 64-aligned; NULL when out of memory */
+GGML_API void  ggml_aligned_free(void *p, size_t size);
+GGML_API void  ggml_critical_section_start(void);        /* the library's one lock, for process-wide tables */
+GGML_API void  ggml_critical_section_end(void);
 
 #endif
