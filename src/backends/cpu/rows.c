@@ -1,0 +1,108 @@
+/* Chunks of rows, and rows of every type and layout as floats. */
+
+#include "rows.h"
+
+#include <string.h>
+
+/* ---- chunks -------------------------------------------------------------------------------------------------------- */
+
+bool next_rows(const struct cpu_task *t, int64_t rows, int64_t n, int64_t *r0, int64_t *r1) {
+    const int64_t step = n >= CHUNK ? 1 : CHUNK/(n > 0 ? n : 1);
+    int64_t chunk;
+    if (!task_chunk(t, (rows + step - 1)/step, &chunk)) return false;
+    *r0 = chunk*step;
+    *r1 = *r0 + step < rows ? *r0 + step : rows;
+    return true;
+}
+
+bool next_span(const struct cpu_task *t, int64_t rows, int64_t n, struct span *s) {
+    if (n <= CHUNK) {
+        s->i0 = 0, s->i1 = n;
+        return n > 0 && next_rows(t, rows, n, &s->r0, &s->r1);
+    }
+    const int64_t parts = (n + CHUNK - 1)/CHUNK;
+    int64_t chunk;
+    if (!task_chunk(t, rows*parts, &chunk)) return false;
+    s->r0 = chunk/parts, s->r1 = s->r0 + 1;
+    s->i0 = chunk%parts*CHUNK;
+    s->i1 = s->i0 + CHUNK < n ? s->i0 + CHUNK : n;
+    return true;
+}
+
+/* ---- rows as floats ------------------------------------------------------------------------------------------------ */
+
+static bool plain_float(enum ggml_type type) {
+    return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
+}
+bool row_readable(const struct ggml_tensor *x) {
+    return plain_float(x->type) || (quant_types[x->type].unpack && row_dense(x));
+}
+bool row_writable(const struct ggml_tensor *y) {
+    return plain_float(y->type) || (quant_types[y->type].pack && row_dense(y));
+}
+
+/* n <= PIECE halves that lie `step` bytes apart, side by side. */
+static void gather_halves(uint16_t *to, const char *from, size_t step, int64_t n) {
+    for (int64_t i = 0; i < n; i++) memcpy(to + i, from + (size_t) i*step, sizeof *to);
+}
+static void scatter_halves(char *to, size_t step, const uint16_t *from, int64_t n) {
+    for (int64_t i = 0; i < n; i++) memcpy(to + (size_t) i*step, from + i, sizeof *from);
+}
+
+const float *row_load(const struct cpu_task *t, const struct ggml_tensor *x, const void *row, int64_t i0, int64_t n, float *buf) {
+    const char *from = (const char *) row + (size_t) (i0/ggml_blck_size(x->type))*x->nb[0];
+    if (x->type == GGML_TYPE_F32) {
+        if (row_dense(x)) return (const float *) (const void *) from;
+        for (int64_t i = 0; i < n; i++) memcpy(buf + i, from + (size_t) i*x->nb[0], sizeof *buf);
+        return buf;
+    }
+    if (!plain_float(x->type)) {
+        quant_types[x->type].unpack(from, buf, n);
+        return buf;
+    }
+    void (*const widen)(int64_t, float *, const uint16_t *) = x->type == GGML_TYPE_F16 ? t->k->f.from_f16 : t->k->f.from_bf16;
+    if (row_dense(x)) {
+        widen(n, buf, (const uint16_t *) (const void *) from);
+        return buf;
+    }
+    FOR_PIECES(i, m, 0, n) {
+        uint16_t halves[PIECE];
+        gather_halves(halves, from + (size_t) i*x->nb[0], x->nb[0], m);
+        widen(m, buf + i, halves);
+    }
+    return buf;
+}
+
+void row_store(const struct cpu_task *t, const struct ggml_tensor *y, void *row, int64_t i0, int64_t n, const float *v) {
+    char *to = (char *) row + (size_t) (i0/ggml_blck_size(y->type))*y->nb[0];
+    if (y->type == GGML_TYPE_F32) {
+        if ((const void *) to == (const void *) v) return;
+        if (row_dense(y)) memcpy(to, v, (size_t) n*sizeof *v);
+        else for (int64_t i = 0; i < n; i++) memcpy(to + (size_t) i*y->nb[0], v + i, sizeof *v);
+        return;
+    }
+    if (!plain_float(y->type)) {
+        quant_types[y->type].pack(v, to, n);
+        return;
+    }
+    void (*const narrow)(int64_t, uint16_t *, const float *) = y->type == GGML_TYPE_F16 ? t->k->f.to_f16 : t->k->f.to_bf16;
+    if (row_dense(y)) {
+        narrow(n, (uint16_t *) (void *) to, v);
+        return;
+    }
+    FOR_PIECES(i, m, 0, n) {
+        uint16_t halves[PIECE];
+        narrow(m, halves, v + i);
+        scatter_halves(to + (size_t) i*y->nb[0], y->nb[0], halves, m);
+    }
+}
+
+static size_t worker_bytes(const struct ggml_tensor *x) { return ((size_t) x->ne[0]*sizeof(float) + 63) & ~(size_t) 63; }
+
+size_t scratch_source_row(const struct ggml_tensor *dst, int n_threads) {
+    return row_direct(dst->src[0]) ? 0 : worker_bytes(dst->src[0])*(size_t) n_threads;
+}
+
+const float *row_whole(const struct cpu_task *t, const struct ggml_tensor *x, int64_t r) {
+    return row_load(t, x, row_number(x, r), 0, x->ne[0], (float *) (void *) ((char *) t->scratch + worker_bytes(x)*(size_t) t->ith));
+}

@@ -1,0 +1,66 @@
+#ifndef ROWS_H
+#define ROWS_H
+/* Walking over tensors of any layout and reading and writing their rows as floats.
+ *
+ * A dense F32 row is used where it lies; every other row (other types, elements apart) goes through a buffer: a piece of the
+ * worker's stack in element-wise ops, the worker's part of the node's scratch where a reduction wants the row as a whole.
+ * So every layout gives the bits of the packed one. Chunks depend on shapes alone, never on the number of threads. */
+
+#include "cpu.h"
+#include "kernels.h"
+
+enum {
+    PIECE = 1024,           /* floats of a piece; a multiple of every block */
+    CHUNK = 16384           /* elements of a chunk, about; a multiple of PIECE; smaller tensors are one chunk */
+};
+
+/* ---- chunks -------------------------------------------------------------------------------------------------------- */
+
+struct span { int64_t r0, r1, i0, i1; };        /* columns i0 .. i1-1 of rows r0 .. r1-1 */
+
+/* The next chunk of `rows` rows of n elements. Whole rows, or, of rows longer than a chunk, a part of one. */
+bool next_span(const struct cpu_task *t, int64_t rows, int64_t n, struct span *s);
+/* The same with rows that may not be cut; n is the work of a row, in elements. */
+bool next_rows(const struct cpu_task *t, int64_t rows, int64_t n, int64_t *r0, int64_t *r1);
+
+/* ---- rows as floats ------------------------------------------------------------------------------------------------ */
+
+/* F32, F16, BF16 in any layout; block types that can be unpacked (packed) in dense rows. */
+bool row_readable(const struct ggml_tensor *x);
+bool row_writable(const struct ggml_tensor *y);
+static inline bool row_dense(const struct ggml_tensor *x) { return x->nb[0] == ggml_type_size(x->type) || x->ne[0] == 1; }
+static inline bool row_direct(const struct ggml_tensor *x) { return x->type == GGML_TYPE_F32 && row_dense(x); }
+
+/* n elements from element i0 of a row of x: the row itself where it is dense F32, else buf. i0 at a block's start. */
+const float *row_load(const struct cpu_task *t, const struct ggml_tensor *x, const void *row, int64_t i0, int64_t n, float *buf);
+/* Where to compute elements from i0 on: the row itself where it is dense F32, else buf. Then row_store puts them there. */
+static inline float *row_place(const struct ggml_tensor *y, void *row, int64_t i0, float *buf) {
+    return row_direct(y) ? (float *) row + i0 : buf;
+}
+void row_store(const struct cpu_task *t, const struct ggml_tensor *y, void *row, int64_t i0, int64_t n, const float *v);
+
+/* The whole row r of dst's first source as floats, in this worker's part of the scratch if need be. An op that uses this
+ * names `source_row` as its scratch in the op table. */
+const float *row_whole(const struct cpu_task *t, const struct ggml_tensor *x, int64_t r);
+size_t scratch_source_row(const struct ggml_tensor *dst, int n_threads);
+
+/* The address of row r, counted over dims 1 to 3. */
+static inline void *row_number(const struct ggml_tensor *t, int64_t r) {
+    int64_t i1, i2, i3;
+    row_index(t, r, &i1, &i2, &i3);
+    return row_at(t, i1, i2, i3);
+}
+/* The address of the row of x, repeated over y's shape, that meets row r of y. */
+static inline void *row_repeated(const struct ggml_tensor *x, const struct ggml_tensor *y, int64_t r) {
+    int64_t i1, i2, i3;
+    row_index(y, r, &i1, &i2, &i3);
+    return row_at(x, i1 % x->ne[1], i2 % x->ne[2], i3 % x->ne[3]);
+}
+static inline char *element(const struct ggml_tensor *t, int64_t i0, int64_t i1, int64_t i2, int64_t i3) {
+    return (char *) row_at(t, i1, i2, i3) + (size_t) i0*t->nb[0];
+}
+
+#define FOR_PIECES(i, n, begin, end) \
+    for (int64_t i = begin, n; n = (end) - i < PIECE ? (end) - i : PIECE, n > 0; i += n)
+
+#endif
