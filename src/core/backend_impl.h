@@ -119,4 +119,26 @@ struct ggml_backend_reg {
 typedef ggml_backend_reg_t ( *ggml_backend_init_t)(void);
 typedef int ( *ggml_backend_score_t)(void);
 
+/* ---- what the core offers to backends ---------------------------------------------------------------------------- */
+
+/* A buffer of a backend's storage; NULL when out of memory (the storage stays the caller's then). */
+GGML_API ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t buft, struct ggml_backend_buffer_i iface,
+                                                        void *context, size_t size);
+/* The destination buffer's own copy; false when it has none or does not handle the source. */
+GGML_API bool ggml_backend_buffer_copy_tensor(const struct ggml_tensor *src, struct ggml_tensor *dst);
+
+/* Several buffers as one: size, clear, reset, usage and free are those of the members; there is no base address. Takes over
+ * the members, also on failure (NULL), when it frees them. */
+GGML_API ggml_backend_buffer_t ggml_backend_multi_buffer_alloc_buffer(ggml_backend_buffer_t *buffers, size_t n_buffers);
+GGML_API bool ggml_backend_buffer_is_multi_buffer(ggml_backend_buffer_t buffer);
+GGML_API void ggml_backend_multi_buffer_set_usage(ggml_backend_buffer_t buffer, enum ggml_backend_buffer_usage usage);
+
+/* ---- registry ---------------------------------------------------------------------------------------------------- */
+
+/* The registries that are part of this build, in the order of preference (backends/builtin.c). */
+size_t builtin_count(void);
+ggml_backend_reg_t builtin_reg(size_t index);
+/* Takes a registry out of the list; false when it is not there. */
+bool registry_remove(ggml_backend_reg_t reg);
+
 #endif

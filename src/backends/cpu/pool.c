@@ -1,0 +1,233 @@
+/* The thread pool of the CPU backend (contract: an idle process uses no CPU, a loaded machine is shared fairly).
+ *
+ * Each worker sleeps on a word of its own that counts its jobs, so that workers a job does not need are left alone, and a
+ * job is only ever touched by workers that its caller waits for. Every wait spins for a short time and then sleeps. How
+ * short is learnt: a wait that a full spin would have caught lengthens the next spin, a longer one halves it, so on a
+ * machine whose cores are taken by others waiting costs next to nothing and the time goes to whoever has work.
+ *
+ * More threads than cores gain nothing and meet slowly, so pool_threads cuts their number; results do not depend on it. */
+
+#include "pool.h"
+#include "core.h"
+#include "cpu.h"
+#include "machine.h"
+#include "system.h"
+#include "arenite.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPIN_LEAST = 500, SPIN_MOST = 100000 };              /* nanoseconds; a sleep and its wake-up cost some 10,000 to 50,000 */
+
+struct worker {
+    _Alignas(64) atomic_uint job;                           /* counts this worker's jobs; changed by the caller */
+    atomic_int               asleep;
+    pthread_t                thread;
+    struct pool_spin         spin;                          /* between jobs; between meetings it is the pool's spin[ith] */
+    struct ggml_threadpool  *pool;
+    int                      ith;
+};
+
+struct ggml_threadpool {
+    struct ggml_threadpool_params params;
+    int              n_threads;                             /* worker 0 included: workers[1 .. n_threads-1] run */
+    atomic_bool      quit, paused;
+    struct cpu_run  *run;                                   /* the job; read only by workers that it includes */
+    void           (*work)(struct cpu_run *run, int ith);
+    _Alignas(64) atomic_uint busy;                          /* workers that have not left the job */
+    atomic_int       caller_asleep;
+    struct pool_spin spin[GGML_MAX_N_THREADS];
+    struct worker    workers[GGML_MAX_N_THREADS];
+};
+
+/* ---- waiting ---------------------------------------------------------------------------------------------------- */
+
+/* Waits until *word is no longer `old`. `asleep` counts sleepers, so that the other side wakes only when there are some. */
+static void wait_change(atomic_uint *word, unsigned old, atomic_int *asleep, struct pool_spin *spin) {
+    const int64_t start = system_now();
+    int64_t waited = 0;
+    while (waited < spin->ns) {
+        for (int i = 0; i < 16; i++) {
+            if (atomic_load_explicit(word, memory_order_acquire) != old) return;
+            machine_relax();
+        }
+        waited = system_now() - start;
+    }
+    atomic_fetch_add(asleep, 1);
+    while (atomic_load(word) == old) system_wait(word, old);
+    atomic_fetch_sub(asleep, 1);
+    const bool was_short = system_now() - start < SPIN_MOST;
+    spin->ns = was_short ? 2*spin->ns : spin->ns/2;
+    if (spin->ns < SPIN_LEAST) spin->ns = SPIN_LEAST;
+    if (spin->ns > SPIN_MOST)  spin->ns = SPIN_MOST;
+}
+
+bool run_meet(struct cpu_run *run, int ith) {
+    if (run->nth == 1) {
+        run->narrow = 0;
+        run->status = (enum ggml_status) atomic_load_explicit(&run->wish, memory_order_relaxed);
+        return run->status == GGML_STATUS_SUCCESS;
+    }
+    const unsigned phase = atomic_load_explicit(&run->phase, memory_order_relaxed);
+    if (atomic_fetch_add(&run->arrived, 1) + 1 < run->nth) {
+        wait_change(&run->phase, phase, &run->sleepers, &run->spin[ith]);
+    } else {
+        atomic_store_explicit(&run->arrived, 0, memory_order_relaxed);
+        atomic_store_explicit(&run->chunk, 0, memory_order_relaxed);
+        run->status = (enum ggml_status) atomic_load(&run->wish);
+        atomic_store(&run->phase, phase + 1);
+        if (atomic_load(&run->sleepers)) system_wake(&run->phase, INT_MAX);
+    }
+    return run->status == GGML_STATUS_SUCCESS;
+}
+
+void run_stop(struct cpu_run *run, enum ggml_status status) {
+    int none = GGML_STATUS_SUCCESS;
+    atomic_compare_exchange_strong(&run->wish, &none, (int) status);
+}
+
+/* ---- what an op sees -------------------------------------------------------------------------------------------- */
+
+bool task_chunk(const struct cpu_task *t, int64_t n, int64_t *i) {
+    *i = t->nth == 1 ? t->run->narrow++ : atomic_fetch_add_explicit(&t->run->chunk, 1, memory_order_relaxed);
+    return *i < n;
+}
+
+void task_barrier(const struct cpu_task *t) {
+    if (t->nth == 1) t->run->narrow = 0;
+    else             run_meet(t->run, t->ith);
+}
+
+void task_fail(const struct cpu_task *t, const struct ggml_tensor *dst, const char *format, ...) {
+    char why[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    int none = GGML_STATUS_SUCCESS;
+    if (atomic_compare_exchange_strong(&t->run->wish, &none, GGML_STATUS_FAILED)) {
+        LOG_ERROR("%s (%s): %s\n", ggml_op_desc(dst), dst->name, why);
+    }
+}
+
+/* ---- workers ---------------------------------------------------------------------------------------------------- */
+
+static void *worker_main(void *arg) {
+    struct worker *w = arg;
+    struct ggml_threadpool *pool = w->pool;
+    bool mask[GGML_MAX_N_THREADS] = { false };
+    int seen = 0, total = 0;
+    for (int i = 0; i < GGML_MAX_N_THREADS; i++) total += pool->params.cpumask[i];
+    for (int i = 0; i < GGML_MAX_N_THREADS; i++) {          /* strict: one core each, in turn */
+        if (pool->params.cpumask[i]) mask[i] = !pool->params.strict_cpu || seen++ == w->ith % total;
+    }
+    if (!system_place(mask, pool->params.prio)) LOG_WARN("threads: cores or priority of worker %d refused\n", w->ith);
+
+    for (unsigned job = 0;; job++) {
+        struct pool_spin none = { 0 };
+        struct pool_spin *spin = atomic_load(&pool->paused) ? &none : &w->spin;
+        if (atomic_load_explicit(&w->job, memory_order_acquire) == job) wait_change(&w->job, job, &w->asleep, spin);
+        if (atomic_load(&pool->quit)) return NULL;
+        pool->work(pool->run, w->ith);
+        if (atomic_fetch_sub(&pool->busy, 1) == 1 && atomic_load(&pool->caller_asleep)) system_wake(&pool->busy, 1);
+    }
+}
+
+static void worker_wake(struct worker *w) {
+    atomic_fetch_add(&w->job, 1);
+    if (atomic_load(&w->asleep)) system_wake(&w->job, 1);
+}
+
+int pool_grow(struct ggml_threadpool *pool, int n) {
+    if (n > GGML_MAX_N_THREADS) n = GGML_MAX_N_THREADS;
+    while (pool->n_threads < n) {
+        struct worker *w = &pool->workers[pool->n_threads];
+        w->pool = pool, w->ith = pool->n_threads, w->spin.ns = pool->spin[w->ith].ns;
+        if (pthread_create(&w->thread, NULL, worker_main, w)) {
+            LOG_WARN("threads: %d of %d could be started\n", pool->n_threads, n);
+            break;
+        }
+        pool->n_threads++;
+    }
+    return n < pool->n_threads ? n : pool->n_threads;
+}
+
+struct ggml_threadpool *pool_new(const struct ggml_threadpool_params *params) {
+    struct ggml_threadpool *pool = ggml_aligned_malloc(sizeof *pool);
+    if (!pool) return NULL;
+    memset(pool, 0, sizeof *pool);
+    pool->params    = *params;
+    pool->n_threads = 1;
+    atomic_store(&pool->paused, params->paused);
+    for (int i = 0; i < GGML_MAX_N_THREADS; i++) pool->spin[i].ns = (int64_t) SPIN_MOST*params->poll/100;
+    return pool;
+}
+
+void pool_free(struct ggml_threadpool *pool) {
+    if (!pool) return;
+    atomic_store(&pool->quit, true);
+    for (int i = 1; i < pool->n_threads; i++) worker_wake(&pool->workers[i]);
+    for (int i = 1; i < pool->n_threads; i++) pthread_join(pool->workers[i].thread, NULL);
+    ggml_aligned_free(pool, sizeof *pool);
+}
+
+void pool_run(struct ggml_threadpool *pool, struct cpu_run *run, void (*work)(struct cpu_run *run, int ith)) {
+    if (run->nth > 1) {
+        run->spin = pool->spin;
+        pool->run = run, pool->work = work;
+        atomic_store(&pool->paused, false);
+        atomic_store(&pool->busy, (unsigned) run->nth - 1);
+        for (int i = 1; i < run->nth; i++) worker_wake(&pool->workers[i]);
+    }
+    work(run, 0);
+    if (run->nth == 1) return;
+    for (unsigned busy; (busy = atomic_load(&pool->busy)) != 0;) {
+        wait_change(&pool->busy, busy, &pool->caller_asleep, &pool->spin[0]);
+    }
+}
+
+/* ---- how many --------------------------------------------------------------------------------------------------- */
+
+static atomic_int cores, limit;
+
+void pool_limit(int n) {
+    limit = n;
+}
+
+int arn_cpu_default_threads(void) {
+    if (!cores) cores = system_cores();                     /* reading the quota opens files: once a process is enough */
+    return cores;
+}
+
+int pool_threads(int n) {
+    const int most = limit ? limit : arn_cpu_default_threads();
+    return n < most ? n : most;
+}
+
+/* ---- the interface ---------------------------------------------------------------------------------------------- */
+
+struct ggml_threadpool *ggml_threadpool_new(struct ggml_threadpool_params *params) {
+    struct ggml_threadpool *pool = pool_new(params);
+    if (pool) pool_grow(pool, pool_threads(params->n_threads));
+    return pool;
+}
+
+void ggml_threadpool_free(struct ggml_threadpool *pool) {
+    pool_free(pool);
+}
+
+int ggml_threadpool_get_n_threads(struct ggml_threadpool *pool) {
+    return pool->params.n_threads;
+}
+
+void ggml_threadpool_pause(struct ggml_threadpool *pool) {
+    atomic_store(&pool->paused, true);
+}
+
+void ggml_threadpool_resume(struct ggml_threadpool *pool) {
+    atomic_store(&pool->paused, false);
+}

@@ -1,0 +1,187 @@
+/* The operating system behind names (system.h). On Linux waiting is a futex; elsewhere one lock and one condition for all. */
+
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE                                 /* affinity, syscall */
+#endif
+#include "system.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+void system_wait(atomic_uint *word, unsigned old) {
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
+}
+
+void system_wake(atomic_uint *word, int n) {
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+#else
+static pthread_mutex_t wait_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t  wait_cond = PTHREAD_COND_INITIALIZER;
+
+void system_wait(atomic_uint *word, unsigned old) {
+    pthread_mutex_lock(&wait_lock);
+    if (atomic_load(word) == old) pthread_cond_wait(&wait_cond, &wait_lock);
+    pthread_mutex_unlock(&wait_lock);
+}
+
+void system_wake(atomic_uint *word, int n) {
+    (void) word, (void) n;
+    pthread_mutex_lock(&wait_lock);
+    pthread_cond_broadcast(&wait_cond);
+    pthread_mutex_unlock(&wait_lock);
+}
+#endif
+
+int64_t system_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t) t.tv_sec*1000000000 + t.tv_nsec;
+}
+
+/* The first line of a small file, without its newline; false when there is none. */
+static bool first_line(const char *path, char *line, int size) {
+    FILE *f = fopen(path, "r");
+    if (!f) return false;
+    const bool ok = fgets(line, size, f) != NULL;
+    fclose(f);
+    if (ok) line[strcspn(line, "\n")] = 0;
+    return ok;
+}
+
+/* Cores a quota of `quota` microseconds per `period` is worth, rounded up; INT_MAX without a limit. */
+static int quota_cores(long long quota, long long period) {
+    if (quota <= 0 || period <= 0) return INT_MAX;
+    const long long n = (quota + period - 1)/period;
+    return n < INT_MAX ? (int) n : INT_MAX;
+}
+
+/* cgroup v2 at one directory: "max 100000" or "200000 100000". */
+static int quota_v2(const char *dir) {
+    char path[600], line[64];
+    long long quota = 0, period = 0;
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", dir);
+    if (!first_line(path, line, sizeof line) || sscanf(line, "%lld %lld", &quota, &period) != 2) return INT_MAX;
+    return quota_cores(quota, period);
+}
+
+static int quota_v1(const char *mount, const char *dir) {
+    char path[600], line[64];
+    long long value[2];
+    static const char *const names[2] = { "cpu.cfs_quota_us", "cpu.cfs_period_us" };
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "/sys/fs/cgroup/%s%s/%s", mount, dir, names[i]);
+        if (!first_line(path, line, sizeof line) || sscanf(line, "%lld", &value[i]) != 1) return INT_MAX;
+    }
+    return quota_cores(value[0], value[1]);
+}
+
+static int min_int(int a, int b) { return a < b ? a : b; }
+
+/* The least quota on the way from `dir` up to the root of the hierarchy; `v1` names the controller's mount or is NULL. */
+static int quota_upwards(const char *v1, char *dir) {
+    int n = INT_MAX;
+    for (;;) {
+        n = min_int(n, v1 ? quota_v1(v1, dir) : quota_v2(dir));
+        char *slash = strrchr(dir, '/');
+        if (!slash) return n;
+        *slash = 0;
+    }
+}
+
+/* Lines of /proc/self/cgroup are "id:controllers:path"; v2 has id 0 and no controllers. Inside a container the path may
+ * be that of the host, so the root of what is mounted counts as well. */
+static int quota(void) {
+    char line[512];
+    int n = INT_MAX;
+    FILE *f = fopen("/proc/self/cgroup", "r");
+    if (!f) return n;
+    while (fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        char *controllers = strchr(line, ':'), *dir = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!dir) continue;
+        *dir++ = 0, controllers++;
+        if (!strcmp(dir, "/")) *dir = 0;
+        if (!*controllers)                                                      n = min_int(n, quota_upwards(NULL, dir));
+        else if (!strcmp(controllers, "cpu"))                                   n = min_int(n, quota_upwards("cpu", dir));
+        else if (strstr(controllers, "cpu,") || strstr(controllers, ",cpu"))    n = min_int(n, quota_upwards("cpu,cpuacct", dir));
+    }
+    fclose(f);
+    return n;
+}
+
+static int affinity(void) {
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+#endif
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > INT_MAX ? INT_MAX : (int) n;
+}
+
+int system_cores(void) {
+    const int n = min_int(affinity(), quota());
+    return n < 1 ? 1 : n;
+}
+
+uint64_t system_memory(void) {
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (uint64_t) pages*(uint64_t) size : 0;
+}
+
+void system_cpu_name(char *name, size_t size) {
+    char line[512];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    snprintf(name, size, "CPU");
+    while (f && fgets(line, sizeof line, f)) {
+        char *value = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
+        if (!value) continue;
+        value += strspn(value, ": \t");
+        value[strcspn(value, "\n")] = 0;
+        snprintf(name, size, "%s", value);
+        break;
+    }
+    if (f) fclose(f);
+}
+
+int system_numa_nodes(void) {
+    char line[64], path[64];
+    int n = 0;
+    for (;; n++) {
+        snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpumap", n);
+        if (!first_line(path, line, sizeof line)) return n > 1 ? n : 1;
+    }
+}
+
+bool system_place(const bool cores[GGML_MAX_N_THREADS], enum ggml_sched_priority priority) {
+    bool ok = true;
+#ifdef __linux__
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int i = 0; i < GGML_MAX_N_THREADS && i < CPU_SETSIZE; i++) if (cores[i]) CPU_SET(i, &set);
+    if (CPU_COUNT(&set)) ok = pthread_setaffinity_np(pthread_self(), sizeof set, &set) == 0;
+#else
+    (void) cores;
+#endif
+    if (priority == GGML_SCHED_PRIO_NORMAL) return ok;
+    static const int fifo[] = { 0, 40, 80, 90 };                    /* NORMAL, MEDIUM, HIGH, REALTIME */
+    struct sched_param param = { .sched_priority = priority > 0 ? fifo[priority] : 0 };
+    int policy = SCHED_FIFO;
+#ifdef SCHED_BATCH
+    if (priority < 0) policy = SCHED_BATCH;
+#else
+    if (priority < 0) policy = SCHED_OTHER;
+#endif
+    return pthread_setschedparam(pthread_self(), policy, &param) == 0 && ok;
+}

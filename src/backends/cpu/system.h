@@ -1,0 +1,24 @@
+#ifndef SYSTEM_H
+#define SYSTEM_H
+/* What only the operating system can tell or do: cores, memory, names, waiting for a word in memory to change. */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "ggml.h"
+
+int      system_cores(void);                        /* cores that affinity and the container's CPU quota leave us, >= 1 */
+uint64_t system_memory(void);                       /* physical bytes, 0 when unknown */
+void     system_cpu_name(char *name, size_t size);  /* "CPU" when unknown */
+int      system_numa_nodes(void);                   /* >= 1 */
+int64_t  system_now(void);                          /* nanoseconds of a steady clock */
+
+/* Sleeps while *word is `old`; may return early. wake: lets up to n sleepers look at the word again. */
+void system_wait(atomic_uint *word, unsigned old);
+void system_wake(atomic_uint *word, int n);
+
+/* For the calling thread: the cores of the mask (none set: leave as is) and a priority; false when refused. */
+bool system_place(const bool cores[GGML_MAX_N_THREADS], enum ggml_sched_priority priority);
+
+#endif
