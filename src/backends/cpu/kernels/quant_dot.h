@@ -1,25 +1,83 @@
 #ifndef QUANT_DOT_H
 #define QUANT_DOT_H
-/* Products of quantised weights with activations.
+/* Products of weights with activations: what MUL_MAT and MUL_MAT_ID are made of.
  *
- * The definition. An activation row is cut into the blocks of its weight type (32 or 256 elements); each block has a float
- * scale d = amax/127 (F32, never rounded to half), codes q = round half away(x*(1/d)) in -127 .. 127 and exact sums of codes.
- * For one output, over blocks in increasing k, with one accumulator:
- *     acc = fmaf(d_w*d_a, (float) isum, acc)                 isum: the exact integer sum of scale x (code - offset) x q
- *     acc = fmaf(-(dmin_w*d_a), (float) msum, acc)           where the type has minimums: msum = sum of minimum x sum of q
- * (Q4_1 and Q5_1: the second line is fmaf(m_w*d_a, (float) sum of q, acc).) Integers are exact, so their order is free. */
+ * The definition (portable/quant_dot.c). It speaks of one output alone, the product of a row of weights w with a row of
+ * activations x, k elements each, so an output's bits depend on nothing else: not on the instruction set, the threads, the
+ * number of columns or the shape of a tile.
+ *
+ * Quantised weights. x is cut into blocks as long as those of the weight type's partner (32 for Q8_0 and Q8_1, 256 for Q8_K).
+ * A block has a scale d_a = amax/127, an F32 never rounded to half, and codes q = x*(1/d_a) rounded half away from zero, in
+ * -127 .. 127. amax is the greatest |x| as a bit pattern, so a NaN or an infinity is found and makes d_a one, with all q zero;
+ * a block whose d_a is below the smallest normal float counts as zeros, d_a = 0. Over blocks in increasing k, one accumulator:
+ *     acc = fmaf(d_w*d_a, (float) isum, acc)          isum: the exact sum of scale*(code - offset)*q
+ *     acc = fmaf(-(dmin_w*d_a), (float) msum, acc)    Q2_K, Q4_K, Q5_K; msum: the exact sum of minimum*q
+ *     acc = fmaf(m_w, d_a*(float) qsum, acc)          Q4_1, Q5_1; qsum: the exact sum of q
+ * Integers are exact, so their order is free. Activations that already have the partner's type are used as they are.
+ *
+ * Float weights (F32, F16, BF16, widened exactly). Activations stay F32. Element i goes to virtual lane i mod 16, each lane a
+ * chain of fmaf in increasing i starting at zero; then lanes 8..15 are added onto 0..7, 4..7 onto 0..3, 2..3 onto 0..1 and 1
+ * onto 0.
+ *
+ * Two ways to the same bits. `gemv` streams rows of weights past one column of activations; `gemm` unpacks a block of rows
+ * into a cache-sized panel and uses it for many columns, which stand in tiles of `tile_columns`. */
 
-#include "ggml.h"
+#include "ggml-cpu.h"
 
-struct quant_kernels {
-    int placeholder;
+/* A prepared column: the activations of one output column as gemv reads them. For floats the F32 values; for quantised
+ * weights three arrays, each 64-aligned: int8 codes [k], float d_a [k/block], int16 sums of the codes [k/run] where a run is
+ * 32 elements in blocks of 32, 16 elements in blocks of 256. */
+static inline size_t column_pad(size_t bytes) { return (bytes + 63) & ~(size_t) 63; }
+static inline int    column_run(int block)    { return block == 32 ? 32 : 16; }
+static inline size_t column_d(int64_t k)      { return column_pad((size_t) k); }                    /* offsets in bytes */
+static inline size_t column_sums(int block, int64_t k) { return column_d(k) + column_pad((size_t) (k/block)*sizeof(float)); }
+static inline size_t column_size(int block, int64_t k) {
+    if (block == 1) return column_pad((size_t) k*sizeof(float));
+    return column_sums(block, k) + column_pad((size_t) (k/column_run(block))*sizeof(int16_t));
+}
+
+/* How a level multiplies one type of weights. Rows of weights are dense in themselves and `stride` bytes apart. */
+struct product {
+    int block;                      /* elements that share a d_a; 1: floats; 0: this type has no product */
+    /* y[i] = row i . column, 0 <= i < rows */
+    void (*gemv)(int64_t k, int64_t rows, const void *w, size_t stride, const void *column, float *y);
+
+    int tile_columns;               /* 0: no gemm */
+    size_t (*tile_size)(int64_t k);
+    /* a 64-aligned tile of n <= tile_columns rows of F32; the missing ones are zeros */
+    void (*tile)(int64_t k, int n, const float *const *x, void *tile);
+    /* y[j][i] = row i . column j, 0 <= j < columns <= GEMM_COLUMNS; tiles are tile_stride bytes apart, scratch is 64-aligned */
+    void (*gemm)(int64_t k, int64_t rows, const void *w, size_t stride, int columns, const void *tiles, size_t tile_stride,
+                 float *const *y, void *scratch);
 };
 
-extern const struct quant_kernels quant_kernels_portable;
-void quant_kernels_avx2  (struct quant_kernels *k);
+enum {
+    TILE_COLUMNS_MAX = 16,          /* of any tile */
+    GEMM_COLUMNS     = 256,         /* most columns of one gemm call: what its accumulators are sized for */
+    GEMM_SCRATCH     = 131072       /* bytes of scratch that any gemm is content with */
+};
+
+struct quant_kernels {
+    /* k floats, whole blocks of 32 or 256, to a prepared column */
+    void (*quantize)(int block, int64_t k, const float *x, void *column);
+    struct product product[GGML_TYPE_COUNT];
+};
+
+extern const struct quant_kernels quant_kernels_portable;               /* the definition */
+void quant_kernels_avx2  (struct quant_kernels *k);                     /* each lays its own over what is there */
 void quant_kernels_avx512(struct quant_kernels *k);
 void quant_kernels_vnni  (struct quant_kernels *k);
 void quant_kernels_neon  (struct quant_kernels *k);
 void quant_kernels_dotprod(struct quant_kernels *k);
+
+/* n elements already in a partner type (Q8_0, Q8_1, Q8_K) to a prepared column. Codes may then be -128, which only the
+ * portable products allow for. False when the type is no partner. */
+bool column_from_partner(enum ggml_type type, int64_t n, const void *x, void *column);
+
+/* The type that activations are brought to before they meet weights of each type (types.def); COUNT: none. */
+extern const enum ggml_type quant_partners[GGML_TYPE_COUNT];
+
+/* The interface's vec_dot of each type against its partner, one output at a time; NULL where there is none. */
+extern const ggml_vec_dot_t quant_vec_dots[GGML_TYPE_COUNT];
 
 #endif

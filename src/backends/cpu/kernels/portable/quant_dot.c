@@ -1,0 +1,301 @@
+/* The definition of every product of weights with activations, in plain scalar code. A type says how to read one block
+ * (read_<tag>: codes with their offset already taken away, integer scales and minimums, float scales); the sums are written
+ * once. Slow and simple on purpose: each instruction set is tested against this file bit for bit. */
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels.h"
+#include "quant.h"
+
+#define SMALLEST_NORMAL 0x1p-126f
+
+/* One block of weights. Groups of 256/16 = 16 elements have a scale and a minimum in blocks of 256; a block of 32 has none. */
+struct block {
+    float  d, dmin;             /* dmin is added for blocks of 32 (m), taken away for blocks of 256 */
+    int8_t q[QK_K];
+    int16_t scale[QK_K/16], min[QK_K/16];
+};
+
+/* ---- how types read themselves ---- */
+
+static int nibble(const uint8_t *qs, int i) { return i < 16 ? qs[i] & 15 : qs[i - 16] >> 4; }
+
+static int fifth_bit(const uint8_t qh[4], int i) { return (qh[i/8] >> i%8 & 1) << 4; }
+
+static void read_q4_0(const void *data, struct block *b) {
+    const block_q4_0 *w = data;
+    b->d = f16_to_f32(w->d);
+    for (int i = 0; i < 32; i++) b->q[i] = (int8_t) (nibble(w->qs, i) - 8);
+}
+
+static void read_q4_1(const void *data, struct block *b) {
+    const block_q4_1 *w = data;
+    b->d = f16_to_f32(w->d), b->dmin = f16_to_f32(w->m);
+    for (int i = 0; i < 32; i++) b->q[i] = (int8_t) nibble(w->qs, i);
+}
+
+static void read_q5_0(const void *data, struct block *b) {
+    const block_q5_0 *w = data;
+    b->d = f16_to_f32(w->d);
+    for (int i = 0; i < 32; i++) b->q[i] = (int8_t) ((nibble(w->qs, i) | fifth_bit(w->qh, i)) - 16);
+}
+
+static void read_q5_1(const void *data, struct block *b) {
+    const block_q5_1 *w = data;
+    b->d = f16_to_f32(w->d), b->dmin = f16_to_f32(w->m);
+    for (int i = 0; i < 32; i++) b->q[i] = (int8_t) (nibble(w->qs, i) | fifth_bit(w->qh, i));
+}
+
+static void read_q8_0(const void *data, struct block *b) {
+    const block_q8_0 *w = data;
+    b->d = f16_to_f32(w->d);
+    memcpy(b->q, w->qs, 32);
+}
+
+/* Two bits of element i where 64 bytes hold a block of 256: halves of 128, in each four planes of 32. */
+static int two_bits(const uint8_t *qs, int i) { return qs[i/128*32 + i%32] >> i%128/32*2 & 3; }
+
+static void read_q2_K(const void *data, struct block *b) {
+    const block_q2_K *w = data;
+    b->d = f16_to_f32(w->d), b->dmin = f16_to_f32(w->dmin);
+    for (int i = 0; i < QK_K; i++) b->q[i] = (int8_t) two_bits(w->qs, i);
+    for (int g = 0; g < 16; g++) b->scale[g] = w->scales[g] & 15, b->min[g] = w->scales[g] >> 4;
+}
+
+static void read_q3_K(const void *data, struct block *b) {
+    const block_q3_K *w = data;
+    b->d = f16_to_f32(w->d);
+    for (int i = 0; i < QK_K; i++) b->q[i] = (int8_t) (two_bits(w->qs, i) + (w->hmask[i%32] >> i/32 & 1)*4 - 4);
+    for (int g = 0; g < 16; g++) {
+        const int low = w->scales[g%8] >> g/8*4 & 15, high = w->scales[8 + g%4] >> g/4*2 & 3;
+        b->scale[g] = (int16_t) (low + high*16 - 32);
+    }
+}
+
+/* The six-bit scales and minimums of eight groups of 32 (Q4_K and Q5_K). */
+static void six_bits(const uint8_t s[12], struct block *b) {
+    for (int g = 0; g < 16; g++) {
+        const int h = g/2;
+        b->scale[g] = h < 4 ? s[h] & 63     : (s[h + 4] & 15) + (s[h - 4] >> 6)*16;
+        b->min[g]   = h < 4 ? s[h + 4] & 63 : (s[h + 4] >> 4) + (s[h] >> 6)*16;
+    }
+}
+
+static void read_q4_K(const void *data, struct block *b) {
+    const block_q4_K *w = data;
+    b->d = f16_to_f32(w->d), b->dmin = f16_to_f32(w->dmin);
+    for (int i = 0; i < QK_K; i++) b->q[i] = w->qs[i/64*32 + i%32] >> i%64/32*4 & 15;
+    six_bits(w->scales, b);
+}
+
+static void read_q5_K(const void *data, struct block *b) {
+    const block_q5_K *w = data;
+    b->d = f16_to_f32(w->d), b->dmin = f16_to_f32(w->dmin);
+    for (int i = 0; i < QK_K; i++) {
+        const int low = w->qs[i/64*32 + i%32] >> i%64/32*4 & 15;
+        b->q[i] = (int8_t) (low + (w->qh[i%32] >> i/32 & 1)*16);
+    }
+    six_bits(w->scales, b);
+}
+
+static void read_q6_K(const void *data, struct block *b) {
+    const block_q6_K *w = data;
+    b->d = f16_to_f32(w->d);
+    for (int i = 0; i < QK_K; i++) {
+        const int low = w->ql[i/128*64 + i%64] >> i%128/64*4 & 15, high = w->qh[i/128*32 + i%32] >> i%128/32*2 & 3;
+        b->q[i] = (int8_t) (low + high*16 - 32);
+    }
+    for (int g = 0; g < 16; g++) b->scale[g] = w->scales[g];
+}
+
+/* ---- the sums ---- */
+
+struct reader {
+    void (*read)(const void *data, struct block *b);
+    int  block;                 /* elements */
+    bool min;                   /* has minimums */
+};
+
+#define READER(NAME, tag, n, min) [GGML_TYPE_##NAME] = { read_##tag, n, min }
+static const struct reader readers[GGML_TYPE_COUNT] = {
+    READER(Q4_0, q4_0,  32, false), READER(Q4_1, q4_1,  32, true),  READER(Q5_0, q5_0, 32, false),
+    READER(Q5_1, q5_1,  32, true),  READER(Q8_0, q8_0,  32, false), READER(Q2_K, q2_K, 256, true),
+    READER(Q3_K, q3_K, 256, false), READER(Q4_K, q4_K, 256, true),  READER(Q5_K, q5_K, 256, true),
+    READER(Q6_K, q6_K, 256, false),
+};
+
+#define TYPE(id, NAME, name, n, bytes, partner) [GGML_TYPE_##NAME] = GGML_TYPE_##partner,
+const enum ggml_type quant_partners[GGML_TYPE_COUNT] = {
+#include "types.def"
+};
+#undef TYPE
+
+static float block_32(const struct reader *t, const struct block *w, const int8_t *q, float d, float acc) {
+    int32_t isum = 0, qsum = 0;
+    for (int i = 0; i < 32; i++) isum += w->q[i]*q[i], qsum += q[i];
+    acc = fmaf(w->d*d, (float) isum, acc);
+    return t->min ? fmaf(w->dmin, d*(float) qsum, acc) : acc;
+}
+
+static float block_256(const struct reader *t, const struct block *w, const int8_t *q, float d, float acc) {
+    int32_t isum = 0, msum = 0;
+    for (int g = 0; g < 16; g++, q += 16) {
+        int32_t dot = 0, qsum = 0;
+        for (int i = 0; i < 16; i++) dot += w->q[16*g + i]*q[i], qsum += q[i];
+        isum += w->scale[g]*dot, msum += w->min[g]*qsum;
+    }
+    acc = fmaf(w->d*d, (float) isum, acc);
+    return t->min ? fmaf(-(w->dmin*d), (float) msum, acc) : acc;
+}
+
+/* acc plus one block of weights times codes q of scale d */
+static float block_add(const struct reader *t, const void *w, const int8_t *q, float d, float acc) {
+    struct block b = { 0 };
+    t->read(w, &b);
+    return t->block == 32 ? block_32(t, &b, q, d, acc) : block_256(t, &b, q, d, acc);
+}
+
+static float row_dot(enum ggml_type type, int64_t k, const char *w, const void *column) {
+    const struct reader *t = &readers[type];
+    const size_t size = ggml_type_size(type);
+    const int8_t *q = column;
+    const float *d = (const float *) (const void *) ((const char *) column + column_d(k));
+    float acc = 0.0f;
+    for (int64_t b = 0; b < k/t->block; b++) acc = block_add(t, w + (size_t) b*size, q + b*t->block, d[b], acc);
+    return acc;
+}
+
+/* ---- floats ---- */
+
+static float widen_f32 (const void *x, int64_t i) { return ((const float *) x)[i]; }
+static float widen_f16 (const void *x, int64_t i) { return f16_to_f32(((const uint16_t *) x)[i]); }
+static float widen_bf16(const void *x, int64_t i) { return bf16_to_f32(((const uint16_t *) x)[i]); }
+
+typedef float widen_t(const void *x, int64_t i);
+
+static float float_dot(int64_t k, const void *w, widen_t *widen_w, const void *x, widen_t *widen_x) {
+    float lane[16] = { 0 };
+    for (int64_t i = 0; i < k; i++) lane[i % 16] = fmaf(widen_w(w, i), widen_x(x, i), lane[i % 16]);
+    for (int n = 8; n > 0; n /= 2) {
+        for (int i = 0; i < n; i++) lane[i] += lane[i + n];
+    }
+    return lane[0];
+}
+
+/* ---- the table ---- */
+
+/* One output of n elements; the interface's form of it allows nrc > 1 on other machines only. */
+#define VEC_DOT_ARGS int n, float *GGML_RESTRICT s, size_t bs, const void *GGML_RESTRICT x, size_t bx, \
+                     const void *GGML_RESTRICT y, size_t by, int nrc
+
+static void partner_block(enum ggml_type partner, const void *y, int64_t i, const int8_t **q, float *d) {
+    if (partner == GGML_TYPE_Q8_K) {
+        const block_q8_K *b = (const block_q8_K *) y + i;
+        *q = b->qs, *d = b->d;
+    } else if (partner == GGML_TYPE_Q8_1) {
+        const block_q8_1 *b = (const block_q8_1 *) y + i;
+        *q = b->qs, *d = f16_to_f32(b->d);
+    } else {
+        const block_q8_0 *b = (const block_q8_0 *) y + i;
+        *q = b->qs, *d = f16_to_f32(b->d);
+    }
+}
+
+static float partner_dot(enum ggml_type type, int n, const void *x, const void *y) {
+    const struct reader *t = &readers[type];
+    const size_t size = ggml_type_size(type);
+    float acc = 0.0f;
+    for (int b = 0; b < n/t->block; b++) {
+        const int8_t *q;
+        float d;
+        partner_block(quant_partners[type], y, b, &q, &d);
+        acc = block_add(t, (const char *) x + (size_t) b*size, q, d, acc);
+    }
+    return acc;
+}
+
+bool column_from_partner(enum ggml_type type, int64_t n, const void *x, void *column) {
+    if (type != GGML_TYPE_Q8_0 && type != GGML_TYPE_Q8_1 && type != GGML_TYPE_Q8_K) return false;
+    const int block = type == GGML_TYPE_Q8_K ? 256 : 32, run = column_run(block);
+    int8_t *q = column;
+    float *d = (float *) (void *) ((char *) column + column_d(n));
+    int16_t *sums = (int16_t *) (void *) ((char *) column + column_sums(block, n));
+    for (int64_t b = 0; b < n/block; b++) {
+        const int8_t *codes;
+        partner_block(type, x, b, &codes, &d[b]);
+        memcpy(q + b*block, codes, (size_t) block);
+    }
+    for (int64_t r = 0; r < n/run; r++) {
+        sums[r] = 0;
+        for (int i = 0; i < run; i++) sums[r] = (int16_t) (sums[r] + q[r*run + i]);
+    }
+    return true;
+}
+
+#define QUANTISED(NAME, tag, n_block) \
+    static void gemv_##tag(int64_t k, int64_t rows, const void *w, size_t stride, const void *column, float *y) { \
+        for (int64_t i = 0; i < rows; i++) y[i] = row_dot(GGML_TYPE_##NAME, k, (const char *) w + (size_t) i*stride, column); \
+    } \
+    static void vec_dot_##tag(VEC_DOT_ARGS) { \
+        (void) bs, (void) bx, (void) by, (void) nrc; \
+        *s = partner_dot(GGML_TYPE_##NAME, n, x, y); \
+    }
+#define FLOATS(NAME, tag, n_block) \
+    static void gemv_##tag(int64_t k, int64_t rows, const void *w, size_t stride, const void *column, float *y) { \
+        for (int64_t i = 0; i < rows; i++) \
+            y[i] = float_dot(k, (const char *) w + (size_t) i*stride, widen_##tag, column, widen_f32); \
+    } \
+    static void vec_dot_##tag(VEC_DOT_ARGS) { \
+        (void) bs, (void) bx, (void) by, (void) nrc; \
+        *s = float_dot(n, x, widen_##tag, y, widen_##tag); \
+    }
+#include "products.def"
+#undef QUANTISED
+#undef FLOATS
+
+#define QUANTISED(NAME, tag, n_block) [GGML_TYPE_##NAME] = vec_dot_##tag,
+#define FLOATS    QUANTISED
+const ggml_vec_dot_t quant_vec_dots[GGML_TYPE_COUNT] = {
+#include "products.def"
+};
+#undef QUANTISED
+#undef FLOATS
+
+/* ---- activations ---- */
+
+static void quantize_block(int n, const float *x, int8_t *q, float *d_a) {
+    uint32_t amax = 0;
+    for (int i = 0; i < n; i++) {
+        const uint32_t u = f32_bits(x[i]) & 0x7fffffff;
+        if (u > amax) amax = u;
+    }
+    const float d = bits_f32(amax)/127.0f;
+    for (int i = 0; i < n; i++) q[i] = 0;
+    *d_a = d < SMALLEST_NORMAL ? 0.0f : d;                              /* a NaN is not below */
+    if (d < SMALLEST_NORMAL || amax >= 0x7f800000) return;
+    const float id = 1.0f/d;
+    for (int i = 0; i < n; i++) q[i] = (int8_t) roundf(x[i]*id);
+}
+
+static void quantize(int block, int64_t k, const float *x, void *column) {
+    const int run = column_run(block);
+    int8_t *q = column;
+    float *d = (float *) (void *) ((char *) column + column_d(k));
+    int16_t *sums = (int16_t *) (void *) ((char *) column + column_sums(block, k));
+    for (int64_t b = 0; b < k/block; b++) quantize_block(block, x + b*block, q + b*block, &d[b]);
+    for (int64_t r = 0; r < k/run; r++) {
+        int sum = 0;
+        for (int i = 0; i < run; i++) sum += q[r*run + i];
+        sums[r] = (int16_t) sum;
+    }
+}
+
+#define QUANTISED(NAME, tag, n_block) [GGML_TYPE_##NAME] = { .block = n_block, .gemv = gemv_##tag },
+#define FLOATS    QUANTISED
+const struct quant_kernels quant_kernels_portable = {
+    .quantize = quantize,
+    .product = {
+#include "products.def"
+    },
+};

@@ -1,0 +1,328 @@
+/* MUL_MAT and MUL_MAT_ID.
+ *
+ * Both are the same work: a set of slices, each a matrix of weights with a list of columns that are multiplied by it. In
+ * MUL_MAT the slices are the matrices of src0 and a slice's columns are the rows of src1 that it is broadcast to; in
+ * MUL_MAT_ID they are the experts and the tokens that chose them, sorted by expert. Columns are numbered slice by slice.
+ *
+ * First the columns are prepared in units of the scratch: a unit is one tile of activations for slices with enough columns
+ * for a gemm, else up to as many single columns. After a barrier chunks of rows of a slice are handed out and each is
+ * multiplied by all the columns of its slice. When the preparation is small every worker does all of it for itself, which
+ * costs less than the barrier.
+ *
+ * Scratch: `areas` times [ order (MUL_MAT_ID) | first column and first unit of each slice | units ],
+ * then for each worker [ F32 rows of one unit | scratch of gemm ]. */
+
+#include <string.h>
+
+#include "cpu.h"
+#include "kernels.h"
+
+enum {
+    ROW_BLOCK_MIN = 32,         /* rows of a chunk are a multiple of it, what any tile is content with */
+    GEMM_MIN      = 5,          /* columns of a slice from which a gemm pays */
+    PRIVATE_MAX   = 8192,       /* elements of activations that every worker prepares for itself */
+    CHUNK_BYTES   = 32768       /* weights that several columns are taken past while they are in the cache */
+};
+
+struct matmul {
+    const struct ggml_tensor *w, *x, *ids;          /* ids NULL: MUL_MAT */
+    const struct ggml_tensor *dst;
+    const struct product     *p;
+    const struct cpu_kernels *kernels;
+    int64_t k, rows;
+    int64_t slices, columns;                        /* columns: of all slices together */
+    int     unit_columns;                           /* 1: no gemm */
+    int64_t units;                                  /* at most */
+    bool    is_private;
+    size_t  lists_size, unit_size, area_size, floats_size, worker_size, total;
+};
+
+/* One worker's or everybody's lists and units. */
+struct area {
+    int32_t *order;                                 /* [columns] token*used + slot, sorted by expert; MUL_MAT_ID only */
+    int64_t *column_first, *unit_first;             /* [slices + 1] */
+    char    *units;
+};
+
+/* ---- sizes; SIZE_MAX stays what it is ---- */
+
+static size_t add_sizes(size_t a, size_t b) { size_t r; return size_add(&r, a, b) ? r : SIZE_MAX; }
+static size_t mul_sizes(size_t a, size_t b) { size_t r; return size_mul(&r, a, b) ? r : SIZE_MAX; }
+static size_t pad64(size_t a)               { size_t r; return size_pad(&r, a, 64) ? r : SIZE_MAX; }
+
+static bool is_float(enum ggml_type type) {
+    return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1)/b; }
+
+static void plan_sizes(struct matmul *m, int n_threads) {
+    const size_t column = column_size(m->p->block, m->k);
+    m->unit_size = column;
+    if (m->unit_columns > 1) {
+        const size_t tile = pad64(m->p->tile_size(m->k)), columns = mul_sizes(column, (size_t) m->unit_columns);
+        m->unit_size = tile > columns ? tile : columns;
+    }
+    m->units = m->ids ? m->columns/m->unit_columns + m->slices : m->slices*ceil_div(m->columns/m->slices, m->unit_columns);
+    if (m->units > m->columns) m->units = m->columns;
+    m->lists_size  = pad64(mul_sizes(m->ids ? (size_t) m->columns : 0, sizeof(int32_t)));
+    m->lists_size  = add_sizes(m->lists_size, pad64(mul_sizes(2*sizeof(int64_t), (size_t) m->slices + 1)));
+    m->area_size   = add_sizes(m->lists_size, mul_sizes((size_t) m->units, m->unit_size));
+    m->floats_size = mul_sizes(pad64(mul_sizes((size_t) m->k, sizeof(float))), (size_t) m->unit_columns);
+    m->worker_size = add_sizes(m->floats_size, m->unit_columns > 1 ? GEMM_SCRATCH : 0);
+    const size_t areas = m->is_private ? (size_t) n_threads : 1;
+    m->total = add_sizes(mul_sizes(areas, m->area_size), mul_sizes((size_t) n_threads, m->worker_size));
+}
+
+/* The way dst is computed by these kernels; with `plain` without gemm. */
+static struct matmul plan(const struct ggml_tensor *dst, const struct cpu_kernels *kernels, int n_threads, bool plain) {
+    struct matmul m = { .w = dst->src[0], .x = dst->src[1], .ids = dst->src[2], .dst = dst, .kernels = kernels };
+    /* codes of a partner type may be -128, which only the portable products allow for */
+    m.p       = is_float(m.x->type) ? &kernels->q.product[m.w->type] : &quant_kernels_portable.product[m.w->type];
+    m.k       = m.w->ne[0];
+    m.rows    = m.w->ne[1];
+    m.slices  = m.w->ne[2]*m.w->ne[3];
+    m.columns = dst->ne[1]*dst->ne[2]*dst->ne[3];
+    if (m.rows == 0 || m.columns == 0 || m.slices == 0) {
+        m.columns = 0;
+        return m;
+    }
+    const int64_t most = m.ids ? m.columns : m.columns/m.slices;                    /* columns of one slice */
+    const bool gemm = !plain && m.p->tile_columns && most >= GEMM_MIN && m.w->nb[0] == ggml_type_size(m.w->type);
+    m.unit_columns = gemm ? m.p->tile_columns : 1;
+    m.is_private = !gemm && m.k <= PRIVATE_MAX/m.columns;
+    plan_sizes(&m, n_threads);
+    return m;
+}
+
+size_t scratch_mul_mat(const struct ggml_tensor *dst, int n_threads) {
+    return plan(dst, cpu_kernels(), n_threads, false).total;
+}
+
+bool supports_mul_mat(const struct ggml_tensor *dst) {
+    const struct ggml_tensor *w = dst->src[0], *x = dst->src[1];
+    return quant_kernels_portable.product[w->type].block &&
+           (is_float(w->type) || w->nb[0] == ggml_type_size(w->type)) &&
+           (is_float(x->type) || (!is_float(w->type) && x->type == quant_partners[w->type])) && dst->nb[0] == sizeof(float);
+}
+
+/* ---- columns ---- */
+
+static struct area area_at(const struct cpu_task *t, const struct matmul *m) {
+    char *base = (char *) t->scratch + (m->is_private ? (size_t) t->ith*m->area_size : 0);
+    struct area a = { .order = (int32_t *) (void *) base, .units = base + m->lists_size };
+    a.column_first = (int64_t *) (void *) (a.units - pad64(2*sizeof(int64_t)*((size_t) m->slices + 1)));
+    a.unit_first   = a.column_first + m->slices + 1;
+    return a;
+}
+
+static bool has_gemm(const struct matmul *m, const struct area *a, int64_t slice) {
+    return m->unit_columns > 1 && a->column_first[slice + 1] - a->column_first[slice] >= GEMM_MIN;
+}
+
+static void list_units(const struct matmul *m, const struct area *a) {
+    a->unit_first[0] = 0;
+    for (int64_t s = 0; s < m->slices; s++) {
+        const int64_t n = a->column_first[s + 1] - a->column_first[s];
+        a->unit_first[s + 1] = a->unit_first[s] + ceil_div(n, m->unit_columns);
+    }
+}
+
+static int32_t id_at(const struct ggml_tensor *ids, int64_t slot, int64_t token) {
+    return *(const int32_t *) (const void *) ((const char *) ids->data + (size_t) slot*ids->nb[0] + (size_t) token*ids->nb[1]);
+}
+
+/* Sorts the pairs of token and slot by expert, tokens of an expert in their order. False after task_fail. */
+static bool list_experts(const struct cpu_task *t, const struct matmul *m, const struct area *a) {
+    const int64_t used = m->ids->ne[0], tokens = m->ids->ne[1];
+    int64_t *first = a->column_first;
+    memset(first, 0, sizeof *first*((size_t) m->slices + 1));
+    for (int64_t i = 0; i < used*tokens; i++) {
+        const int32_t id = id_at(m->ids, i % used, i / used);
+        if (id < 0 || id >= m->slices) {
+            if (t->ith == 0) {
+                task_fail(t, m->dst, "expert %d of token %lld is outside 0 .. %lld", id, (long long) (i/used),
+                          (long long) m->slices - 1);
+            }
+            return false;
+        }
+        first[id + 1]++;
+    }
+    for (int64_t s = 0; s < m->slices; s++) first[s + 1] += first[s];
+    for (int64_t i = 0; i < used*tokens; i++) {             /* moves each first to its end, which is the next one's first */
+        a->order[first[id_at(m->ids, i % used, i / used)]++] = (int32_t) i;
+    }
+    for (int64_t s = m->slices; s > 0; s--) first[s] = first[s - 1];
+    first[0] = 0;
+    list_units(m, a);
+    return true;
+}
+
+static void list_slices(const struct matmul *m, const struct area *a) {
+    for (int64_t s = 0; s <= m->slices; s++) a->column_first[s] = s*(m->columns/m->slices);
+    list_units(m, a);
+}
+
+/* Where column c comes from and goes to. */
+static void column_at(const struct matmul *m, const struct area *a, int64_t c, const void **x, float **y) {
+    int64_t i1, i2, i3 = 0, x1;
+    if (m->ids) {
+        i1 = a->order[c] % m->dst->ne[1], i2 = a->order[c] / m->dst->ne[1];
+        x1 = i1 % m->x->ne[1];
+    } else {
+        const int64_t per_slice = m->columns/m->slices, slice = c/per_slice, j = c % per_slice;
+        const int64_t repeat2 = m->x->ne[2]/m->w->ne[2], repeat3 = m->x->ne[3]/m->w->ne[3];
+        x1 = i1 = j % m->x->ne[1];
+        i2 = slice % m->w->ne[2]*repeat2 + j/m->x->ne[1] % repeat2;
+        i3 = slice / m->w->ne[2]*repeat3 + j/m->x->ne[1] / repeat2;
+    }
+    *x = row_at(m->x, x1, i2, i3);
+    *y = row_at(m->dst, i1, i2, i3);
+}
+
+static const void *slice_at(const struct matmul *m, int64_t slice) {
+    return row_at(m->w, 0, slice % m->w->ne[2], slice / m->w->ne[2]);
+}
+
+/* A row of floats of any kind, elements `stride` bytes apart, to dense F32. */
+static void gather(const struct matmul *m, enum ggml_type type, size_t stride, const char *x, float *y) {
+    const int64_t k = m->k;
+    const struct float_kernels *f = &m->kernels->f;
+    if (stride == ggml_type_size(type)) {
+        if      (type == GGML_TYPE_F32) memcpy(y, x, sizeof *y*(size_t) k);
+        else if (type == GGML_TYPE_F16) f->from_f16(k, y, (const uint16_t *) (const void *) x);
+        else                            f->from_bf16(k, y, (const uint16_t *) (const void *) x);
+        return;
+    }
+    for (int64_t i = 0; i < k; i++, x += stride) {
+        if      (type == GGML_TYPE_F32) y[i] = *(const float *) (const void *) x;
+        else if (type == GGML_TYPE_F16) y[i] = ggml_fp16_to_fp32(*(const ggml_fp16_t *) (const void *) x);
+        else                            y[i] = ggml_bf16_to_fp32(*(const ggml_bf16_t *) (const void *) x);
+    }
+}
+
+static const float *column_floats(const struct matmul *m, const void *x, float *buffer) {
+    if (m->x->type == GGML_TYPE_F32 && m->x->nb[0] == sizeof(float)) return x;
+    gather(m, m->x->type, m->x->nb[0], x, buffer);
+    return buffer;
+}
+
+static void prepare_column(const struct matmul *m, const void *x, float *buffer, void *column) {
+    if      (!is_float(m->x->type)) column_from_partner(m->x->type, m->k, x, column);
+    else if (m->p->block == 1)      gather(m, m->x->type, m->x->nb[0], x, column);
+    else                            m->kernels->q.quantize(m->p->block, m->k, column_floats(m, x, buffer), column);
+}
+
+static int64_t slice_of_unit(const struct matmul *m, const struct area *a, int64_t unit) {
+    int64_t low = 0, high = m->slices;                      /* the slice is in low .. high-1 */
+    while (high - low > 1) {
+        const int64_t middle = (low + high)/2;
+        if (a->unit_first[middle] <= unit) low = middle; else high = middle;
+    }
+    return low;
+}
+
+static void prepare_unit(const struct matmul *m, const struct area *a, int64_t unit, float *buffer) {
+    const int64_t slice = slice_of_unit(m, a, unit);
+    const int64_t c = a->column_first[slice] + (unit - a->unit_first[slice])*m->unit_columns;
+    const int64_t left = a->column_first[slice + 1] - c;
+    const int n = (int) (left < m->unit_columns ? left : m->unit_columns);
+    const size_t buffer_row = column_pad((size_t) m->k*sizeof(float))/sizeof(float);
+    const bool tile = has_gemm(m, a, slice);
+    const float *rows[TILE_COLUMNS_MAX];
+    char *out = a->units + (size_t) unit*m->unit_size;
+    for (int i = 0; i < n; i++) {
+        const void *x;
+        float *y;
+        column_at(m, a, c + i, &x, &y);
+        if (tile) rows[i] = column_floats(m, x, buffer + (size_t) i*buffer_row);
+        else      prepare_column(m, x, buffer, out + (size_t) i*column_size(m->p->block, m->k));
+    }
+    if (tile) m->p->tile(m->k, n, rows, out);
+}
+
+/* ---- products ---- */
+
+/* Rows of a float matrix whose elements are not neighbours: one row at a time. */
+static void multiply_strided(const struct matmul *m, const char *w, int64_t n, const void *column, float *y, float *buffer) {
+    for (int64_t i = 0; i < n; i++) {
+        gather(m, m->w->type, m->w->nb[0], w + (size_t) i*m->w->nb[1], buffer);
+        m->kernels->q.product[GGML_TYPE_F32].gemv(m->k, 1, buffer, 0, column, y + i);
+    }
+}
+
+/* Rows i0 .. i0+n-1 of a slice times each of its columns. */
+static void multiply_gemv(const struct matmul *m, const struct area *a, int64_t slice, int64_t i0, int64_t n, float *buffer) {
+    const size_t column = column_size(m->p->block, m->k);
+    const char *w = (const char *) slice_at(m, slice) + (size_t) i0*m->w->nb[1];
+    const bool dense = m->w->nb[0] == ggml_type_size(m->w->type);
+    for (int64_t c = a->column_first[slice]; c < a->column_first[slice + 1]; c++) {
+        const int64_t j = c - a->column_first[slice], unit = a->unit_first[slice] + j/m->unit_columns;
+        const char *prepared = a->units + (size_t) unit*m->unit_size + (size_t) (j % m->unit_columns)*column;
+        const void *x;
+        float *y;
+        column_at(m, a, c, &x, &y);
+        if (dense) m->p->gemv(m->k, n, w, m->w->nb[1], prepared, y + i0);
+        else       multiply_strided(m, w, n, prepared, y + i0, buffer);
+    }
+}
+
+static void multiply_gemm(const struct matmul *m, const struct area *a, int64_t slice, int64_t i0, int64_t n, void *scratch) {
+    const int64_t end = a->column_first[slice + 1], most = GEMM_COLUMNS/m->unit_columns*m->unit_columns;
+    const char *w = (const char *) slice_at(m, slice) + (size_t) i0*m->w->nb[1];
+    const char *tiles = a->units + (size_t) a->unit_first[slice]*m->unit_size;
+    for (int64_t c = a->column_first[slice]; c < end; c += most) {
+        const int count = (int) (end - c < most ? end - c : most);
+        float *y[GEMM_COLUMNS];
+        for (int j = 0; j < count; j++) {
+            const void *x;
+            column_at(m, a, c + j, &x, &y[j]);
+            y[j] += i0;
+        }
+        m->p->gemm(m->k, n, w, m->w->nb[1], count, tiles, m->unit_size, y, scratch);
+        tiles += (size_t) (most/m->unit_columns)*m->unit_size;
+    }
+}
+
+/* Rows of one chunk: several chunks for every worker, and for one column long pieces of memory. */
+static int64_t chunk_rows(const struct cpu_task *t, const struct matmul *m) {
+    const int64_t fair = ceil_div(m->rows*(m->ids ? 1 : m->slices), (int64_t) t->nth*8);
+    const int64_t row_bytes = (int64_t) (m->w->nb[1] ? m->w->nb[1] : 1);
+    const int64_t cached = (m->columns > 1 ? CHUNK_BYTES : 8*CHUNK_BYTES)/row_bytes;
+    const int64_t rows = fair < cached ? fair : cached;
+    return rows < ROW_BLOCK_MIN ? ROW_BLOCK_MIN : rows/ROW_BLOCK_MIN*ROW_BLOCK_MIN;
+}
+
+static void multiply(const struct cpu_task *t, const struct matmul *m, const struct area *a, float *buffer) {
+    const int64_t rows = chunk_rows(t, m), blocks = ceil_div(m->rows, rows);
+    void *scratch = (char *) (void *) buffer + m->floats_size;
+    for (int64_t i; task_chunk(t, m->slices*blocks, &i); ) {
+        const int64_t slice = i/blocks, i0 = i % blocks*rows, n = m->rows - i0 < rows ? m->rows - i0 : rows;
+        if (a->column_first[slice] == a->column_first[slice + 1]) continue;
+        if (has_gemm(m, a, slice)) multiply_gemm(m, a, slice, i0, n, scratch);
+        else                       multiply_gemv(m, a, slice, i0, n, buffer);
+    }
+}
+
+void op_mul_mat(const struct cpu_task *t, struct ggml_tensor *dst) {
+    struct matmul m = plan(dst, t->k, t->nth, false);
+    if (m.total > t->scratch_size) m = plan(dst, t->k, t->nth, true);       /* planned for another instruction set */
+    if (m.columns == 0) return;
+    const struct area a = area_at(t, &m);
+    const size_t areas = m.is_private ? (size_t) t->nth : 1;
+    float *buffer = (float *) (void *) ((char *) t->scratch + areas*m.area_size + (size_t) t->ith*m.worker_size);
+    if (m.is_private || t->ith == 0) {
+        if (!m.ids) list_slices(&m, &a);
+        else if (!list_experts(t, &m, &a)) a.unit_first[m.slices] = -1;
+    }
+    if (!m.is_private) task_barrier(t);
+    const int64_t units = a.unit_first[m.slices];
+    if (units < 0) return;
+    if (m.is_private) {
+        for (int64_t i = 0; i < units; i++) prepare_unit(&m, &a, i, buffer);
+    } else {
+        for (int64_t i; task_chunk(t, units, &i); ) prepare_unit(&m, &a, i, buffer);
+        task_barrier(t);
+    }
+    multiply(t, &m, &a, buffer);
+}
