@@ -67,7 +67,7 @@ static int make_steps(const struct ggml_cgraph *graph, struct step *steps) {
     return n;
 }
 
-/* Every node has memory, for itself and its sources, and an op. */
+/* Every node has memory, for itself and its sources, and an op that takes what it is given. */
 static enum ggml_status check(const struct ggml_cgraph *graph) {
     if (!graph_ok(graph)) {
         LOG_ERROR("graph: memory ran out while it was built, it cannot be computed\n");
@@ -84,8 +84,9 @@ static enum ggml_status check(const struct ggml_cgraph *graph) {
             LOG_ERROR("graph: node %d (%s, \"%s\") or one of its sources has no memory\n", i, ggml_op_desc(node), node->name);
             return GGML_STATUS_ALLOC_FAILED;
         }
-        if (!cpu_ops[node->op].run) {
-            LOG_ERROR("graph: node %d: the CPU backend has no %s\n", i, ggml_op_desc(node));
+        if (!cpu_supports(node)) {
+            LOG_ERROR("graph: node %d (%s, \"%s\"): the CPU backend cannot compute it from these types and layouts\n",
+                i, ggml_op_desc(node), node->name);
             return GGML_STATUS_FAILED;
         }
     }

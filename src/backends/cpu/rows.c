@@ -106,3 +106,18 @@ size_t scratch_source_row(const struct ggml_tensor *dst, int n_threads) {
 const float *row_whole(const struct cpu_task *t, const struct ggml_tensor *x, int64_t r) {
     return row_load(t, x, row_number(x, r), 0, x->ne[0], (float *) (void *) ((char *) t->scratch + worker_bytes(x)*(size_t) t->ith));
 }
+
+/* ---- units --------------------------------------------------------------------------------------------------------- */
+
+#define UNITS(type) do { \
+    for (int64_t i = 0; i < n; i++) *(type *) (void *) (to + (size_t) i*to_step) = *(const type *) (const void *) (from + (size_t) i*from_step); \
+} while (0)
+
+void copy_units(char *to, size_t to_step, const char *from, size_t from_step, size_t size, int64_t n) {
+    if (to_step == size && from_step == size) memcpy(to, from, (size_t) n*size);
+    else if (size == 1) UNITS(uint8_t);
+    else if (size == 2) UNITS(uint16_t);
+    else if (size == 4) UNITS(uint32_t);
+    else if (size == 8) UNITS(uint64_t);
+    else for (int64_t i = 0; i < n; i++) memcpy(to + (size_t) i*to_step, from + (size_t) i*from_step, size);
+}

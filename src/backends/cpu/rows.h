@@ -50,14 +50,26 @@ static inline void *row_number(const struct ggml_tensor *t, int64_t r) {
     row_index(t, r, &i1, &i2, &i3);
     return row_at(t, i1, i2, i3);
 }
-/* The address of the row of x, repeated over y's shape, that meets row r of y. */
-static inline void *row_repeated(const struct ggml_tensor *x, const struct ggml_tensor *y, int64_t r) {
-    int64_t i1, i2, i3;
-    row_index(y, r, &i1, &i2, &i3);
-    return row_at(x, i1 % x->ne[1], i2 % x->ne[2], i3 % x->ne[3]);
+/* The address of the row of x that meets row (i1, i2, i3) of a tensor that x is repeated over. */
+static inline int64_t wrap(int64_t i, int64_t n) { return i < n ? i : i % n; }
+static inline void *row_wrapped(const struct ggml_tensor *x, int64_t i1, int64_t i2, int64_t i3) {
+    return row_at(x, wrap(i1, x->ne[1]), wrap(i2, x->ne[2]), wrap(i3, x->ne[3]));
 }
 static inline char *element(const struct ggml_tensor *t, int64_t i0, int64_t i1, int64_t i2, int64_t i3) {
     return (char *) row_at(t, i1, i2, i3) + (size_t) i0*t->nb[0];
+}
+
+/* n units of `size` bytes, `from_step` and `to_step` bytes apart (0: one unit for all); a unit is an element or a block. */
+void copy_units(char *to, size_t to_step, const char *from, size_t from_step, size_t size, int64_t n);
+/* The number of units in a row. */
+static inline int64_t row_units(const struct ggml_tensor *t) { return t->ne[0]/ggml_blck_size(t->type); }
+/* Units can be moved without looking into them: dense rows for block types. */
+static inline bool row_movable(const struct ggml_tensor *x) { return ggml_blck_size(x->type) == 1 || row_dense(x); }
+
+/* The integer that a row of indices holds at element i. */
+static inline int64_t index_at(const struct ggml_tensor *ids, int64_t i0, int64_t i1, int64_t i2) {
+    const void *p = element(ids, i0, i1, i2, 0);
+    return ids->type == GGML_TYPE_I64 ? *(const int64_t *) p : *(const int32_t *) p;
 }
 
 #define FOR_PIECES(i, n, begin, end) \
