@@ -26,7 +26,7 @@ static void symmetric_sums(int n, int zero, const float *x, const float *w, floa
 float fit_symmetric(int n, int zero, const float *x, uint8_t *codes, const float *weights) {
     const float max = signed_max(x, n);
     if (!(fabsf(max) >= TINY)) {
-        memset(codes, 0, (size_t) n);
+        for (int i = 0; i < n; i++) codes[i] = 0;
         return 0.0f;
     }
     float A, B, best_inverse = (float) -zero/max;
@@ -58,7 +58,7 @@ float fit_offset(const struct fit_plan *plan, int n, int top, const float *x, co
     }
     if (lo > 0.0f) lo = 0.0f;
     *min = lo;
-    memset(codes, 0, (size_t) n);
+    for (int i = 0; i < n; i++) codes[i] = 0;
     if (hi == lo) return 0.0f;
 
     float inverse_scale = (float) top/(hi - lo), scale = 1.0f/inverse_scale, best = 0.0f;
@@ -127,7 +127,7 @@ static float fit_swept(int n, int zero, const float *x, uint8_t *codes) {
     const float max = signed_max(x, n);
     int q[16];
     if (!(fabsf(max) >= TINY)) {
-        memset(codes, 0, (size_t) n);
+        for (int i = 0; i < n; i++) codes[i] = 0;
         return 0.0f;
     }
     float A, B;
@@ -162,7 +162,7 @@ static float fit_positive(int n, int top, const float *x, const float *w, uint8_
     float max = 0.0f;
     int q[16];
     for (int i = 0; i < n; i++) if (x[i] > max) max = x[i];
-    memset(codes, 0, (size_t) n);
+    for (int i = 0; i < n; i++) codes[i] = 0;
     if (max < TINY) return 0.0f;
     float best = 0.0f, best_inverse = 0.0f;
     for (int k = 0; k < 9; k++) {
