@@ -2,7 +2,8 @@
 #define FLOAT_KERNELS_H
 /* Kernels over rows of floats. n counts elements; rows are dense; y may be x. Reductions use 16 virtual lanes: element i goes
  * to lane i mod 16, each lane adds in increasing i, then lanes 8..15 are added onto 0..7, 4..7 onto 0..3, 2..3 onto 0..1,
- * 1 onto 0. exp, log, tanh, erf, sin, cos are fmaf and integer operations only, so they too give one answer everywhere. */
+ * 1 onto 0. exp, log, tanh, erf, sin, cos are fmaf and integer operations only (kernels/elementary.h, with their largest errors), so
+ * they too give one answer everywhere. Portable rows are the definition; every other level returns the same bits. */
 
 #include "ggml.h"
 
@@ -14,6 +15,9 @@ struct float_kernels {
     void  (*log )(int64_t n, float *y, const float *x);
     void  (*sin )(int64_t n, float *y, const float *x);
     void  (*cos )(int64_t n, float *y, const float *x);
+    void  (*xielu)(int64_t n, float *y, const float *x, float a_neg, float a_pos, float b, float eps);
+    void  (*silu_back)(int64_t n, float *y, const float *dy, const float *x);   /* dy times the derivative of silu at x */
+    void  (*sin_cos)(int64_t n, float *s, float *c, const double *x);           /* of angles in doubles, |x| < 2^31 */
 
     /* y[i] = a[i] op b[i], and the same with one b for the row */
     void  (*add)(int64_t n, float *y, const float *a, const float *b);
@@ -27,9 +31,14 @@ struct float_kernels {
 
     /* y[i] = f(x[i])*g[i] for enum ggml_glu_op without parameters: REGLU, GEGLU, SWIGLU, GEGLU_ERF, GEGLU_QUICK */
     void  (*glu[GGML_GLU_OP_COUNT])(int64_t n, float *y, const float *x, const float *g);
+    /* min(x, limit)*sigmoid(alpha*min(x, limit))*(clamp(g, -limit, limit) + 1), and silu(min(x, limit))*clamp(g, ..) */
+    void  (*swiglu_oai  )(int64_t n, float *y, const float *x, const float *g, float alpha, float limit);
+    void  (*swiglu_clamp)(int64_t n, float *y, const float *x, const float *g, float limit);
 
     double (*sum   )(int64_t n, const float *x);                        /* 16 double lanes */
     double (*sum_sq)(int64_t n, const float *x);                        /* of (double) x*x */
+    double (*sum_mul)(int64_t n, const float *a, const float *b);       /* of (double) a*b */
+    double (*sum_sq_from)(int64_t n, const float *x, double m);         /* of ((double) x - m)^2, fused */
     float  (*max   )(int64_t n, const float *x);                        /* -INFINITY for n = 0; NaN elements are passed over */
     double (*exp_sum)(int64_t n, float *y, const float *x, float max);  /* y[i] = exp(x[i] - max); their sum */
 
@@ -50,5 +59,8 @@ void float_kernels_avx512(struct float_kernels *k);
 void float_kernels_vnni  (struct float_kernels *k);
 void float_kernels_neon  (struct float_kernels *k);
 void float_kernels_dotprod(struct float_kernels *k);
+
+/* sin(x + quarter*pi/2) for any finite x, by the integer reduction that large angles need; NaN for others. */
+float sin_large(float x, int quarter);
 
 #endif

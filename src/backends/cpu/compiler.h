@@ -1,0 +1,12 @@
+#ifndef COMPILER_H
+#define COMPILER_H
+/* What not every C compiler has, behind a name. */
+
+/* Steps of kernels must vanish into the loops that use them. */
+#if defined __GNUC__
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
+#endif
+
+#endif

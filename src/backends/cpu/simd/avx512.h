@@ -1,0 +1,93 @@
+#ifndef SIMD_AVX512_H
+#define SIMD_AVX512_H
+/* The float steps (simd/c.h names them) on 16 lanes for AVX-512 F, BW, DQ and VL: one register, doubles two. */
+
+#include <immintrin.h>
+#include "compiler.h"
+#include "quant.h"
+
+#define LANES 16
+#define ROWS_AT_ONCE 12                         /* rows whose 16 lanes stay in registers in a matrix loop */
+
+typedef __m512                   vf;
+typedef __m512i                  vu;
+typedef __mmask16                vm;
+typedef struct { __m512d a, b; } vd;
+
+INLINE vf vf_set1(float x)           { return _mm512_set1_ps(x); }
+INLINE vf vf_load(const float *p)    { return _mm512_loadu_ps(p); }
+INLINE void vf_store(float *p, vf x) { _mm512_storeu_ps(p, x); }
+INLINE vf vf_add(vf x, vf y)         { return _mm512_add_ps(x, y); }
+INLINE vf vf_sub(vf x, vf y)         { return _mm512_sub_ps(x, y); }
+INLINE vf vf_mul(vf x, vf y)         { return _mm512_mul_ps(x, y); }
+INLINE vf vf_div(vf x, vf y)         { return _mm512_div_ps(x, y); }
+INLINE vf vf_min(vf x, vf y)         { return _mm512_min_ps(x, y); }
+INLINE vf vf_max(vf x, vf y)         { return _mm512_max_ps(x, y); }
+INLINE vf vf_sqrt(vf x)              { return _mm512_sqrt_ps(x); }
+INLINE vf vf_floor(vf x)             { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+INLINE vf vf_ceil(vf x)              { return _mm512_roundscale_ps(x, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC); }
+INLINE vf vf_trunc(vf x)             { return _mm512_roundscale_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+INLINE vf vf_fma (vf x, vf y, vf z)  { return _mm512_fmadd_ps(x, y, z); }
+INLINE vf vf_fnma(vf x, vf y, vf z)  { return _mm512_fnmadd_ps(x, y, z); }
+INLINE vm vf_lt(vf x, vf y)          { return _mm512_cmp_ps_mask(x, y, _CMP_LT_OQ); }
+INLINE vm vf_eq(vf x, vf y)          { return _mm512_cmp_ps_mask(x, y, _CMP_EQ_OQ); }
+INLINE vf vf_select(vm m, vf x, vf y) { return _mm512_mask_blend_ps(m, y, x); }
+
+INLINE vu vu_set1(uint32_t x)        { return _mm512_set1_epi32((int) x); }
+INLINE vu vu_of(vf x)                { return _mm512_castps_si512(x); }
+INLINE vf vf_of(vu x)                { return _mm512_castsi512_ps(x); }
+INLINE vu vu_add(vu x, vu y)         { return _mm512_add_epi32(x, y); }
+INLINE vu vu_sub(vu x, vu y)         { return _mm512_sub_epi32(x, y); }
+INLINE vu vu_and(vu x, vu y)         { return _mm512_and_si512(x, y); }
+INLINE vu vu_or(vu x, vu y)          { return _mm512_or_si512(x, y); }
+#define vu_shl(x, n) _mm512_slli_epi32(x, n)
+#define vu_shr(x, n) _mm512_srli_epi32(x, n)
+#define vu_sar(x, n) _mm512_srai_epi32(x, n)
+INLINE vf vf_from_int(vu x)          { return _mm512_cvtepi32_ps(x); }
+
+INLINE vd vd_set1(double x)          { return (vd) { _mm512_set1_pd(x), _mm512_set1_pd(x) }; }
+INLINE vd vd_load(const double *p)   { return (vd) { _mm512_loadu_pd(p), _mm512_loadu_pd(p + 8) }; }
+INLINE vd vd_from(vf x) {
+    return (vd) { _mm512_cvtps_pd(_mm512_castps512_ps256(x)), _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)) };
+}
+INLINE vf vf_from(vd x) {
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(x.a)), _mm512_cvtpd_ps(x.b), 1);
+}
+INLINE vd vd_add(vd x, vd y)         { return (vd) { _mm512_add_pd(x.a, y.a), _mm512_add_pd(x.b, y.b) }; }
+INLINE vd vd_sub(vd x, vd y)         { return (vd) { _mm512_sub_pd(x.a, y.a), _mm512_sub_pd(x.b, y.b) }; }
+INLINE vd vd_mul(vd x, vd y)         { return (vd) { _mm512_mul_pd(x.a, y.a), _mm512_mul_pd(x.b, y.b) }; }
+INLINE vd vd_fma(vd x, vd y, vd z)   { return (vd) { _mm512_fmadd_pd(x.a, y.a, z.a), _mm512_fmadd_pd(x.b, y.b, z.b) }; }
+INLINE __mmask8 has_bit(__m512d m, int n) { return _mm512_test_epi64_mask(_mm512_castpd_si512(m), _mm512_set1_epi64(1ll << n)); }
+INLINE __m512d flip_pd(__m512d m, int n, __m512d x) {
+    return _mm512_mask_xor_pd(x, has_bit(m, n), x, _mm512_set1_pd(-0.0));
+}
+INLINE vd vd_pick(vd m, int n, vd x, vd y) {
+    return (vd) { _mm512_mask_blend_pd(has_bit(m.a, n), y.a, x.a), _mm512_mask_blend_pd(has_bit(m.b, n), y.b, x.b) };
+}
+INLINE vd vd_flip(vd m, int n, vd x) { return (vd) { flip_pd(m.a, n, x.a), flip_pd(m.b, n, x.b) }; }
+
+/* Lanes 8..15 onto 0..7, then 4..7 onto 0..3, 2..3 onto 0..1, 1 onto 0. */
+INLINE float vf_sum(vf x) {
+    const __m256 s8 = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+    const __m128 s4 = _mm_add_ps(_mm256_castps256_ps128(s8), _mm256_extractf128_ps(s8, 1));
+    const __m128 s2 = _mm_add_ps(s4, _mm_movehl_ps(s4, s4));
+    return _mm_cvtss_f32(_mm_add_ss(s2, _mm_movehdup_ps(s2)));
+}
+INLINE double vd_sum(vd x) {
+    const __m512d s8 = _mm512_add_pd(x.a, x.b);
+    const __m256d s4 = _mm256_add_pd(_mm512_castpd512_pd256(s8), _mm512_extractf64x4_pd(s8, 1));
+    const __m128d s2 = _mm_add_pd(_mm256_castpd256_pd128(s4), _mm256_extractf128_pd(s4, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(s2, _mm_unpackhi_pd(s2, s2)));
+}
+
+INLINE vf vf_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *) p)); }
+INLINE vf vf_load_bf16(const uint16_t *p) {
+    return vf_of(vu_shl(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *) p)), 16));
+}
+INLINE void vf_store_f16(uint16_t *p, vf x) {
+    _mm256_storeu_si256((__m256i *) p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+/* The low halves of the words, each below 65536. */
+INLINE void vu_store16(uint16_t *p, vu x) { _mm256_storeu_si256((__m256i *) p, _mm512_cvtepi32_epi16(x)); }
+
+#endif
