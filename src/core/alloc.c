@@ -178,6 +178,7 @@ struct ggml_gallocr {
 
     /* the graph seen last; room for `room` items and blocks, and for nodes and leafs as given */
     int           room, n_items, n_blocks;
+    int           end;          /* its number of nodes: the position of what lives to the end */
     struct item  *items;
     struct block *blocks;
     int          *slots;        /* [n_slots] hash of tensor -> item + 1, 0: free */
@@ -307,30 +308,28 @@ static void item_touch(struct ggml_gallocr *g, int i, int at) {
     if (at > root->last)  root->last  = at;
 }
 
-static bool see_leaf(struct ggml_gallocr *g, struct ggml_tensor *t, int buffer_id) {
-    if (is_external(g, t)) return true;
-    const int i = item_get(g, t, buffer_id);
-    if (i >= 0 && !t->view_src) item_touch(g, i, BEFORE);
-    return i >= 0;
+/* The item of a tensor that is not computed here: memory not seen before holds data from before the graph. */
+static int item_given(struct ggml_gallocr *g, struct ggml_tensor *t, int buffer_id) {
+    const int seen = g->n_items, i = item_get(g, t, buffer_id);
+    if (i >= 0 && g->items[i].root >= seen) item_touch(g, i, BEFORE);
+    return i;
 }
 
 static bool see_node(struct ggml_gallocr *g, struct ggml_tensor *t, int at, int buffer_id) {
     for (int s = 0; s < GGML_MAX_SRC; s++) {
         if (!t->src[s] || t->src[s] == t || is_external(g, t->src[s])) continue;
-        const int seen = g->n_items, i = item_get(g, t->src[s], buffer_id);
+        const int i = item_given(g, t->src[s], buffer_id);
         if (i < 0) return false;
-        /* a source that no list names holds data that was there before */
-        if (i >= seen) item_touch(g, i, BEFORE);
         item_touch(g, i, at);
         g->items[i].n_uses++;
     }
     if (is_external(g, t)) return true;
-    const int i = item_get(g, t, buffer_id);
+    const bool given = t->op == GGML_OP_NONE || t->view_src || t->flags & GGML_TENSOR_FLAG_INPUT;
+    const int i = given ? item_given(g, t, buffer_id) : item_get(g, t, buffer_id);
     if (i < 0) return false;
-    const bool given = t->op == GGML_OP_NONE || t->flags & GGML_TENSOR_FLAG_INPUT;
     g->items[i].buffer_id = buffer_id;
     g->items[i].at = given ? BEFORE : at;
-    item_touch(g, i, given && !t->view_src ? BEFORE : at);
+    item_touch(g, i, at);
     return true;
 }
 
@@ -347,7 +346,7 @@ static int in_place_block(const struct ggml_gallocr *g, const struct item *x, si
         const struct ggml_tensor *src = t->src[s];
         if (!src || src == t || src->view_offs || !same_layout(src, t) || is_external(g, src)) continue;
         const int b = g->items[g->items[item_of(g, src)].root].block;
-        if (g->blocks[b].last != x->at || g->blocks[b].size < size || g->blocks[b].arena != g->arena_of[x->buffer_id]) continue;
+        if (b < 0 || g->blocks[b].last != x->at || g->blocks[b].size < size || g->blocks[b].arena != g->arena_of[x->buffer_id]) continue;
         int n = 0;
         for (int o = 0; o < GGML_MAX_SRC; o++)
             if (t->src[o] && !is_external(g, t->src[o]) && g->items[g->items[item_of(g, t->src[o])].root].block == b) n++;
@@ -356,14 +355,14 @@ static int in_place_block(const struct ggml_gallocr *g, const struct item *x, si
     return -1;
 }
 
-static bool make_blocks(struct ggml_gallocr *g, int n_nodes) {
+static bool make_blocks(struct ggml_gallocr *g) {
     size_t total = 0;
     for (int i = 0; i < g->n_items; i++) {
         struct item *x = &g->items[i];
         const struct ggml_tensor *t = x->tensor;
         /* a view that nobody reads and nothing computes only names memory */
         const bool kept = t->flags & GGML_TENSOR_FLAG_OUTPUT || (x->n_uses == 0 && !(t->view_src && t->op == GGML_OP_NONE));
-        if (kept) item_touch(g, i, n_nodes);
+        if (kept) item_touch(g, i, g->end);
         x->block = -1;
     }
     g->n_blocks = 0;
@@ -393,22 +392,27 @@ static bool describe(struct ggml_gallocr *g, struct ggml_cgraph *graph, const in
     g->n_items = g->n_blocks = 0;
     if (!make_room(g, graph->n_nodes + graph->n_leafs + 2)) return false;
     memset(g->slots, 0, g->n_slots*sizeof *g->slots);
-    for (int i = 0; i < graph->n_leafs; i++) if (!see_leaf(g, graph->leafs[i], leaf_ids ? leaf_ids[i] : 0)) return false;
-    for (int i = 0; i < graph->n_nodes; i++) if (!see_node(g, graph->nodes[i], i, node_ids ? node_ids[i] : 0)) return false;
-    return make_blocks(g, graph->n_nodes);
+    g->end = graph->n_nodes;
+    bool ok = true;
+    for (int i = 0; i < graph->n_leafs && ok; i++)
+        ok = is_external(g, graph->leafs[i]) || item_given(g, graph->leafs[i], leaf_ids ? leaf_ids[i] : 0) >= 0;
+    for (int i = 0; i < graph->n_nodes && ok; i++) ok = see_node(g, graph->nodes[i], i, node_ids ? node_ids[i] : 0);
+    if (ok && make_blocks(g)) return true;
+    g->n_items = 0;
+    return false;
 }
 
 /* ---- from blocks to a plan -------------------------------------------------------------------------------------- */
 
-static size_t lower_bound(struct ggml_gallocr *g, int arena, int n_nodes) {
-    const size_t n = (size_t) n_nodes + 2;              /* position p counts at p + 1 */
+static size_t lower_bound(struct ggml_gallocr *g, int arena) {
+    const size_t n = (size_t) g->end + 2;               /* position p counts at p + 1 */
     size_t now = 0, most = 0;
     memset(g->live, 0, n*sizeof *g->live);
     for (int i = 0; i < g->n_blocks; i++) {
         const struct block *b = &g->blocks[i];
         if (b->arena != arena) continue;
         g->live[b->first + 1] += b->size;
-        if (b->last < n_nodes) g->live[b->last + 2] -= b->size;     /* wraps, and back in the sum */
+        if (b->last < g->end) g->live[b->last + 2] -= b->size;     /* wraps, and back in the sum */
     }
     for (size_t p = 0; p < n; p++) {
         now += g->live[p];
@@ -485,28 +489,62 @@ static size_t place_in_order(struct ggml_gallocr *g, const struct arena *a, int 
     return peak;
 }
 
-static bool plan_arena(struct ggml_gallocr *g, int arena, int n_nodes) {
+/* Place g->order and keep the offsets when the peak is the least so far. */
+static size_t try_order(struct ggml_gallocr *g, const struct arena *a, int n, bool lowest, bool in_time, size_t *best) {
+    const size_t peak = place_in_order(g, a, n, lowest, in_time);
+    if (peak < *best) {
+        *best = peak;
+        for (int i = 0; i < n; i++) g->blocks[g->order[i]].offset = g->trial[g->order[i]];
+    }
+    return peak;
+}
+
+/* The block at the peak of the last placing goes to the front of the order. */
+static void promote_top(struct ggml_gallocr *g, int n, size_t peak) {
+    int k = 0;
+    while (k < n - 1 && g->trial[g->order[k]] + g->blocks[g->order[k]].size != peak) k++;
+    const int top = g->order[k];
+    memmove(g->order + 1, g->order, (size_t) k*sizeof *g->order);
+    g->order[0] = top;
+}
+
+/* Offsets for the n blocks in g->order, from the first order that needs no more than `enough`, or the best one. */
+static void place_blocks(struct ggml_gallocr *g, const struct arena *a, int n, size_t enough) {
     static const struct { block_rank rank; bool lowest, in_time; } tries[] = {
         { by_time, false, true }, { by_size, false, false }, { by_area, false, false }, { by_duration, false, false },
         { by_size, true, false }, { by_time, true, true }, { by_end, false, false },
     };
+    const size_t n_tries = sizeof tries/sizeof *tries;
+    size_t best = SIZE_MAX, best_try = 0, k = 0;
+    for (; k < n_tries && best > enough; k++) {
+        const size_t before = best;
+        sort_order(g, n, tries[k].rank);
+        try_order(g, a, n, tries[k].lowest, tries[k].in_time, &best);
+        if (best < before) best_try = k;
+    }
+    if (best <= enough) return;
+    sort_order(g, n, tries[best_try].rank);
+    for (int i = 0; i < 32 && best > enough; i++)
+        promote_top(g, n, try_order(g, a, n, tries[best_try].lowest, false, &best));
+}
+
+/* What the arena's buffer holds already; 0 when it is several buffers or none. */
+static size_t held_bytes(const struct arena *a) {
+    return a->chunk_size == SIZE_MAX && a->chunks[0] ? ggml_backend_buffer_get_size(a->chunks[0]) : 0;
+}
+
+static bool plan_arena(struct ggml_gallocr *g, int arena, bool frugal) {
     struct arena *a = &g->arenas[arena];
-    size_t best = SIZE_MAX;
     int n = 0;
-    a->lower_bound = lower_bound(g, arena, n_nodes);
+    a->lower_bound = lower_bound(g, arena);
     memset(a->planned, 0, sizeof a->planned);
     for (int i = 0; i < g->n_blocks; i++) {
         if (g->blocks[i].arena != arena) continue;
         g->order[n++] = i;
         if (g->blocks[i].size > a->chunk_size) a->chunk_size = g->blocks[i].size;
     }
-    for (size_t k = 0; k < sizeof tries/sizeof *tries && best > a->lower_bound; k++) {
-        sort_order(g, n, tries[k].rank);
-        const size_t peak = place_in_order(g, a, n, tries[k].lowest, tries[k].in_time);
-        if (peak >= best) continue;
-        best = peak;
-        for (int i = 0; i < n; i++) g->blocks[g->order[i]].offset = g->trial[g->order[i]];
-    }
+    const size_t held = frugal ? 0 : held_bytes(a);
+    place_blocks(g, a, n, held > a->lower_bound ? held : a->lower_bound);
     for (int i = 0; i < n; i++) {
         const struct block *b = &g->blocks[g->order[i]];
         const size_t chunk = b->offset/a->chunk_size, end = b->offset%a->chunk_size + b->size;
@@ -529,14 +567,15 @@ static bool plan_holds(struct ggml_gallocr *g) {
     return true;
 }
 
-static bool make_plan(struct ggml_gallocr *g, int n_nodes) {
-    if (n_nodes > g->node_room || !g->live) {
-        if (!grow(&g->live, (size_t) n_nodes + 2, sizeof *g->live) ||
-            !grow(&g->node_ids, (size_t) n_nodes, sizeof *g->node_ids)) return false;
-        g->node_room = n_nodes;
-    }
+/* A plan for the blocks: the least memory that is found when `frugal`, else what the buffers hold is little enough. */
+static bool make_plan(struct ggml_gallocr *g, bool frugal) {
     g->n_plan = 0;
-    for (int a = 0; a < g->n_arenas; a++) if (!plan_arena(g, a, n_nodes)) return false;
+    if (g->end > g->node_room || !g->live) {
+        if (!grow(&g->live, (size_t) g->end + 2, sizeof *g->live) ||
+            !grow(&g->node_ids, (size_t) g->end, sizeof *g->node_ids)) return false;
+        g->node_room = g->end;
+    }
+    for (int a = 0; a < g->n_arenas; a++) if (!plan_arena(g, a, frugal)) return false;
     memcpy(g->plan, g->blocks, (size_t) g->n_blocks*sizeof *g->plan);
     g->n_plan = g->n_blocks;
     return true;
@@ -601,8 +640,8 @@ static bool place_all(struct ggml_gallocr *g, struct ggml_cgraph *graph) {
 
 static bool measure(struct ggml_gallocr *g, struct ggml_cgraph *graph, const int *node_ids, const int *leaf_ids) {
     g->n_nodes = g->n_leafs = -1;
-    if (!graph_ok(graph) || !describe(g, graph, node_ids, leaf_ids)) { g->n_plan = 0; return false; }
-    if (!make_plan(g, graph->n_nodes)) return false;
+    if (!graph_ok(graph) || !describe(g, graph, node_ids, leaf_ids)) return false;
+    if (!make_plan(g, true)) return false;
     if (graph->n_leafs > g->leaf_room || !g->leaf_ids) {
         if (!grow(&g->leaf_ids, (size_t) graph->n_leafs, sizeof *g->leaf_ids)) return false;
         g->leaf_room = graph->n_leafs;
@@ -646,8 +685,9 @@ bool ggml_gallocr_alloc_graph(ggml_gallocr_t galloc, struct ggml_cgraph *graph) 
     if (!graph_ok(graph)) return false;
     const bool reserved = graph->n_nodes == galloc->n_nodes && graph->n_leafs == galloc->n_leafs;
     if (galloc->n_buffers > 1) {        /* the caller knows which buffers the nodes of another graph belong to */
-        if (!reserved || !describe(galloc, graph, galloc->node_ids, galloc->leaf_ids) || !plan_holds(galloc)) return false;
-    } else if (!describe(galloc, graph, NULL, NULL) || (!plan_holds(galloc) && !make_plan(galloc, graph->n_nodes))) {
+        if (!reserved || !describe(galloc, graph, galloc->node_ids, galloc->leaf_ids)) return false;
+        if (!plan_holds(galloc)) { galloc->n_items = 0; return false; }
+    } else if (!describe(galloc, graph, NULL, NULL) || (!plan_holds(galloc) && !make_plan(galloc, false))) {
         return false;
     }
     return hold_plan(galloc) && place_all(galloc, graph);
@@ -671,7 +711,8 @@ void arn_gallocr_visit(ggml_gallocr_t galloc, arn_plan_visit visit, void *user_d
         const struct arena *a = &galloc->arenas[b->arena];
         const size_t chunk = b->offset/a->chunk_size;
         struct arn_plan_entry e = { .tensor = x->tensor, .buffer_id = x->buffer_id, .offset = b->offset%a->chunk_size,
-            .size = b->size, .first = x->first, .last = x->last, .in_place = x->in_place };
+            .size = b->size, .first = x->first, .last = x->last < galloc->end ? x->last : galloc->end - 1,
+            .in_place = x->in_place };
         for (size_t c = 0; c < chunk; c++) e.offset += a->planned[c];
         if (!visit(&e, user_data)) return;
     }
