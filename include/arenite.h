@@ -52,6 +52,28 @@ GGML_API ggml_gallocr_t arn_sched_gallocr(ggml_backend_sched_t sched);
 /* Bytes of scratch that the CPU backend needs to compute this graph with n_threads. */
 GGML_API size_t arn_cpu_scratch_size(const struct ggml_cgraph *graph, int n_threads);
 
+/* ---- what a context takes (model library) ------------------------------------------------------------------------- */
+
+struct llama_context;
+
+/* Bytes by kind, known before anything is computed. A context that has only been made has touched almost none of them:
+ * making one is the way to plan. */
+struct arn_memory {
+    size_t weights_mapped;              /* used where the file's mapping has them, shared with other processes */
+    size_t weights_private;             /* copied, where mapping was declined or impossible */
+    size_t kv;                          /* keys and values */
+    size_t activations;                 /* of the largest batch */
+    size_t activations_lower_bound;     /* the largest sum of activations that live at one time */
+    size_t scratch;                     /* of the CPU backend, for the largest batch */
+    size_t outputs;                     /* logits and embeddings of n_outputs_max tokens; grows if a batch asks for more */
+    size_t other;                       /* graph, cells of the cache */
+};
+GGML_API struct arn_memory arn_context_memory(const struct llama_context *ctx);
+
+/* Visits the plan of the largest batch (n_ubatch tokens on a full cache, one row of logits). False, after one line of log,
+ * when memory runs out. The tensors handed out are valid during the visit. */
+GGML_API bool arn_context_plan(struct llama_context *ctx, arn_plan_visit visit, void *user_data);
+
 #ifdef __cplusplus
 }
 #endif
