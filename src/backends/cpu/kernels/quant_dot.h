@@ -26,11 +26,12 @@
 
 /* A prepared column: the activations of one output column as gemv reads them. For floats the F32 values; for quantised
  * weights three arrays, each 64-aligned: int8 codes [k], float d_a [k/block], int16 sums of the codes [k/run] where a run is
- * 32 elements in blocks of 32, 16 elements in blocks of 256. */
+ * 32 elements in blocks of 32, 16 elements in blocks of 256. Of the 16 sums of a block those of even runs stand first. */
 static inline size_t column_pad(size_t bytes) { return (bytes + 63) & ~(size_t) 63; }
 static inline int    column_run(int block)    { return block == 32 ? 32 : 16; }
 static inline size_t column_d(int64_t k)      { return column_pad((size_t) k); }                    /* offsets in bytes */
 static inline size_t column_sums(int block, int64_t k) { return column_d(k) + column_pad((size_t) (k/block)*sizeof(float)); }
+static inline int64_t column_sum_place(int64_t run)    { return run/16*16 + run%2*8 + run%16/2; }    /* blocks of 256 */
 static inline size_t column_size(int block, int64_t k) {
     if (block == 1) return column_pad((size_t) k*sizeof(float));
     return column_sums(block, k) + column_pad((size_t) (k/column_run(block))*sizeof(int16_t));
@@ -76,8 +77,5 @@ bool column_from_partner(enum ggml_type type, int64_t n, const void *x, void *co
 
 /* The type that activations are brought to before they meet weights of each type (types.def); COUNT: none. */
 extern const enum ggml_type quant_partners[GGML_TYPE_COUNT];
-
-/* The interface's vec_dot of each type against its partner, one output at a time; NULL where there is none. */
-extern const ggml_vec_dot_t quant_vec_dots[GGML_TYPE_COUNT];
 
 #endif

@@ -174,9 +174,9 @@ static float widen_bf16(const void *x, int64_t i) { return bf16_to_f32(((const u
 
 typedef float widen_t(const void *x, int64_t i);
 
-static float float_dot(int64_t k, const void *w, widen_t *widen_w, const void *x, widen_t *widen_x) {
+static float float_dot(int64_t k, const void *w, widen_t *widen, const float *x) {
     float lane[16] = { 0 };
-    for (int64_t i = 0; i < k; i++) lane[i % 16] = fmaf(widen_w(w, i), widen_x(x, i), lane[i % 16]);
+    for (int64_t i = 0; i < k; i++) lane[i % 16] = fmaf(widen(w, i), x[i], lane[i % 16]);
     for (int n = 8; n > 0; n /= 2) {
         for (int i = 0; i < n; i++) lane[i] += lane[i + n];
     }
@@ -184,10 +184,6 @@ static float float_dot(int64_t k, const void *w, widen_t *widen_w, const void *x
 }
 
 /* ---- the table ---- */
-
-/* One output of n elements; the interface's form of it allows nrc > 1 on other machines only. */
-#define VEC_DOT_ARGS int n, float *GGML_RESTRICT s, size_t bs, const void *GGML_RESTRICT x, size_t bx, \
-                     const void *GGML_RESTRICT y, size_t by, int nrc
 
 static void partner_block(enum ggml_type partner, const void *y, int64_t i, const int8_t **q, float *d) {
     if (partner == GGML_TYPE_Q8_K) {
@@ -202,63 +198,40 @@ static void partner_block(enum ggml_type partner, const void *y, int64_t i, cons
     }
 }
 
-static float partner_dot(enum ggml_type type, int n, const void *x, const void *y) {
-    const struct reader *t = &readers[type];
-    const size_t size = ggml_type_size(type);
-    float acc = 0.0f;
-    for (int b = 0; b < n/t->block; b++) {
-        const int8_t *q;
-        float d;
-        partner_block(quant_partners[type], y, b, &q, &d);
-        acc = block_add(t, (const char *) x + (size_t) b*size, q, d, acc);
+static void sum_codes(int block, int64_t k, const int8_t *q, void *column) {
+    int16_t *sums = (int16_t *) (void *) ((char *) column + column_sums(block, k));
+    const int run = column_run(block);
+    for (int64_t r = 0; r < k/run; r++) {
+        int sum = 0;
+        for (int i = 0; i < run; i++) sum += q[r*run + i];
+        sums[block == 32 ? r : column_sum_place(r)] = (int16_t) sum;
     }
-    return acc;
 }
 
 bool column_from_partner(enum ggml_type type, int64_t n, const void *x, void *column) {
     if (type != GGML_TYPE_Q8_0 && type != GGML_TYPE_Q8_1 && type != GGML_TYPE_Q8_K) return false;
-    const int block = type == GGML_TYPE_Q8_K ? 256 : 32, run = column_run(block);
+    const int block = type == GGML_TYPE_Q8_K ? 256 : 32;
     int8_t *q = column;
     float *d = (float *) (void *) ((char *) column + column_d(n));
-    int16_t *sums = (int16_t *) (void *) ((char *) column + column_sums(block, n));
     for (int64_t b = 0; b < n/block; b++) {
         const int8_t *codes;
         partner_block(type, x, b, &codes, &d[b]);
         memcpy(q + b*block, codes, (size_t) block);
     }
-    for (int64_t r = 0; r < n/run; r++) {
-        sums[r] = 0;
-        for (int i = 0; i < run; i++) sums[r] = (int16_t) (sums[r] + q[r*run + i]);
-    }
+    sum_codes(block, n, q, column);
     return true;
 }
 
 #define QUANTISED(NAME, tag, n_block) \
     static void gemv_##tag(int64_t k, int64_t rows, const void *w, size_t stride, const void *column, float *y) { \
         for (int64_t i = 0; i < rows; i++) y[i] = row_dot(GGML_TYPE_##NAME, k, (const char *) w + (size_t) i*stride, column); \
-    } \
-    static void vec_dot_##tag(VEC_DOT_ARGS) { \
-        (void) bs, (void) bx, (void) by, (void) nrc; \
-        *s = partner_dot(GGML_TYPE_##NAME, n, x, y); \
     }
 #define FLOATS(NAME, tag, n_block) \
     static void gemv_##tag(int64_t k, int64_t rows, const void *w, size_t stride, const void *column, float *y) { \
         for (int64_t i = 0; i < rows; i++) \
-            y[i] = float_dot(k, (const char *) w + (size_t) i*stride, widen_##tag, column, widen_f32); \
-    } \
-    static void vec_dot_##tag(VEC_DOT_ARGS) { \
-        (void) bs, (void) bx, (void) by, (void) nrc; \
-        *s = float_dot(n, x, widen_##tag, y, widen_##tag); \
+            y[i] = float_dot(k, (const char *) w + (size_t) i*stride, widen_##tag, column); \
     }
 #include "products.def"
-#undef QUANTISED
-#undef FLOATS
-
-#define QUANTISED(NAME, tag, n_block) [GGML_TYPE_##NAME] = vec_dot_##tag,
-#define FLOATS    QUANTISED
-const ggml_vec_dot_t quant_vec_dots[GGML_TYPE_COUNT] = {
-#include "products.def"
-};
 #undef QUANTISED
 #undef FLOATS
 
@@ -279,16 +252,10 @@ static void quantize_block(int n, const float *x, int8_t *q, float *d_a) {
 }
 
 static void quantize(int block, int64_t k, const float *x, void *column) {
-    const int run = column_run(block);
     int8_t *q = column;
     float *d = (float *) (void *) ((char *) column + column_d(k));
-    int16_t *sums = (int16_t *) (void *) ((char *) column + column_sums(block, k));
     for (int64_t b = 0; b < k/block; b++) quantize_block(block, x + b*block, q + b*block, &d[b]);
-    for (int64_t r = 0; r < k/run; r++) {
-        int sum = 0;
-        for (int i = 0; i < run; i++) sum += q[r*run + i];
-        sums[r] = (int16_t) sum;
-    }
+    sum_codes(block, k, q, column);
 }
 
 #define QUANTISED(NAME, tag, n_block) [GGML_TYPE_##NAME] = { .block = n_block, .gemv = gemv_##tag },

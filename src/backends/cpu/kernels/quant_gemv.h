@@ -1,0 +1,98 @@
+/* One column times rows of weights, for one type; included once per type with
+ *     T        the tag,
+ *     BLOCK    32 or 256,
+ *     OFFSET   what is to be taken from each code (0: nothing),
+ *     MIN      1 when the type has minimums (dmin or m),
+ *     SIGNED   1 when the codes are signed bytes.
+ *
+ * GEMV_ROWS rows at a time, in pieces of up to PIECE blocks: first each row's piece is read in one go, since one long stream
+ * is what memory is fastest at, and the lanes of its integer sums are kept in a buffer; then the sums of all rows are reduced
+ * together and the floats follow with a lane for each row. */
+
+#define GEMV K_JOIN(gemv, T)
+#define BLOCK_T K_JOIN(block, T)
+#define PIECE (BLOCK == 32 ? 64 : 16)
+
+/* Reads n blocks of one row into its places of the buffer. */
+static inline void K_JOIN(GEMV, row)(int n, const BLOCK_T *w, const int8_t *q, const int16_t *sums, struct piece *out, int row) {
+    for (int b = 0; b < n; b++, w++, q += BLOCK) {
+        prefetch((const char *) w + PREFETCH);
+#if BLOCK == 32
+        (void) sums;
+        vi_store(out->isum[b][row], K_JOIN(VI_DOT, SIGNED)(K_JOIN(codes, T)(w), q));
+#if MIN
+        out->dmin[b][row] = w->m;
+#endif
+#else
+        prefetch((const char *) w + PREFETCH + 64);
+        if (sizeof *w > 128) prefetch((const char *) w + PREFETCH + 128);
+        vs s, m;
+        K_JOIN(scales, T)(w, &s, &m);
+        vi isum = vi_zero();
+        for (int j = 0; j < 8; j++) isum = vi_dot_scaled(isum, K_JOIN(codes, T)(w, j), q + 32*j, s, j);
+#if OFFSET
+        isum = vi_sub(isum, vi_times(vi_scaled_sums(s, sums + 16*b), OFFSET));
+#endif
+        vi_store(out->isum[b][row], isum);
+#if MIN
+        vi_store(out->msum[b][row], vi_scaled_sums(m, sums + 16*b));
+        out->dmin[b][row] = w->dmin;
+#endif
+#endif
+        out->d[b][row] = w->d;
+    }
+}
+
+static inline vf K_JOIN(GEMV, floats)(int n, const struct piece *in, const float *d_a, const int16_t *sums, vf acc) {
+    for (int b = 0; b < n; b++) {
+        vi isum = vi_reduce(in->isum[b][0]);
+#if BLOCK == 32 && OFFSET
+        isum = vi_sub(isum, vi_set(OFFSET*sums[b]));
+#endif
+        acc = vf_fma(vf_mul(vf_from_halves(in->d[b]), vf_at(d_a + b)), vf_from_ints(isum), acc);
+#if MIN && BLOCK == 32
+        acc = vf_fma(vf_from_halves(in->dmin[b]), vf_set(d_a[b]*(float) sums[b]), acc);
+#elif MIN
+        acc = vf_fnma(vf_mul(vf_from_halves(in->dmin[b]), vf_at(d_a + b)), vf_from_ints(vi_reduce(in->msum[b][0])), acc);
+#endif
+        (void) sums;
+    }
+    return acc;
+}
+
+static void GEMV(int64_t k, int64_t rows, const void *weights, size_t stride, const void *column, float *y) {
+    const int64_t blocks = k/BLOCK;
+    const int8_t  *q    = column;
+    const float   *d_a  = (const float *) (const void *) ((const char *) column + column_d(k));
+    const int16_t *sums = (const int16_t *) (const void *) ((const char *) column + column_sums(BLOCK, k));
+    const int run = BLOCK/column_run(BLOCK);
+    struct piece piece;
+    for (int64_t i = 0; i < rows; i += GEMV_ROWS) {
+        const int n_rows = rows - i < GEMV_ROWS ? (int) (rows - i) : GEMV_ROWS;
+        vf acc = vf_zero();
+        for (int64_t b = 0; b < blocks; b += PIECE) {
+            const int n = blocks - b < PIECE ? (int) (blocks - b) : PIECE;
+            for (int r = 0; r < n_rows; r++) {
+                const BLOCK_T *w = (const BLOCK_T *) (const void *) ((const char *) weights + (size_t) (i + r)*stride) + b;
+                K_JOIN(GEMV, row)(n, w, q + b*BLOCK, sums + b*run, &piece, r);
+            }
+            acc = K_JOIN(GEMV, floats)(n, &piece, d_a + b, sums + b*run, acc);
+        }
+        if (n_rows == GEMV_ROWS) {
+            vf_store(y + i, acc);
+        } else {
+            float last[GEMV_ROWS];
+            vf_store(last, acc);
+            memcpy(y + i, last, sizeof *y*(size_t) n_rows);
+        }
+    }
+}
+
+#undef GEMV
+#undef BLOCK_T
+#undef PIECE
+#undef T
+#undef BLOCK
+#undef OFFSET
+#undef MIN
+#undef SIGNED

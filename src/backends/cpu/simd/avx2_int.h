@@ -1,0 +1,159 @@
+#ifndef AVX2_INT_H
+#define AVX2_INT_H
+/* Integer steps with 256-bit registers, AVX2 or, where the compiler may, VNNI in its 256-bit form.
+ *
+ * vb: 32 bytes, codes of 32 neighbouring weights. vi: 8 lanes of int32. vf: 8 lanes of float. vs: int16 scales of a block of
+ * 256, scale j of elements 32j .. 32j+15 in lane j, that of elements 32j+16 .. 32j+31 in lane 8 + j.
+ * Panels: a vector of panel bytes holds 4 neighbouring elements of each of LANES rows. */
+
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef __m256i vb, vi, vs;
+typedef __m256  vf;
+
+enum { GEMV_ROWS = 8, GEMV_LANES = 8 };
+
+static inline void prefetch(const void *p) { _mm_prefetch((const char *) p, _MM_HINT_T0); }
+
+/* ---- codes ---- */
+
+static inline vb vb_load(const void *p) { return _mm256_loadu_si256((const __m256i *) p); }
+static inline void vb_store(void *p, vb v) { _mm256_storeu_si256((__m256i *) p, v); }
+static inline vb vb_or(vb a, vb b) { return _mm256_or_si256(a, b); }
+/* (byte >> shift) & mask, and the same bits moved up again */
+static inline vb vb_bits(vb v, int shift, int mask) {
+    return _mm256_and_si256(_mm256_srli_epi16(v, shift), _mm256_set1_epi8((char) mask));
+}
+static inline vb vb_up(vb v, int shift) { return _mm256_slli_epi16(v, shift); }
+/* 16 bytes of nibbles: the low ones first, then the high ones */
+static inline vb vb_nibbles(const void *p) {
+    const __m256i v = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) p));
+    return _mm256_and_si256(_mm256_srlv_epi32(v, _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4)), _mm256_set1_epi8(15));
+}
+/* bit i of 32 as 16 in byte i */
+static inline vb vb_spread(const uint8_t *p) {
+    int32_t bits;
+    memcpy(&bits, p, 4);
+    const __m256i bytes = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    const __m256i each = _mm256_set1_epi64x((long long) 0x8040201008040201);
+    const __m256i v = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(bits), bytes), each);
+    return _mm256_and_si256(_mm256_cmpeq_epi8(v, each), _mm256_set1_epi8(16));
+}
+
+/* ---- scales of a block of 256 ---- */
+
+static inline vs vs_eight(uint64_t bytes) { return _mm256_cvtepu8_epi16(_mm_set1_epi64x((long long) bytes)); }
+static inline vs vs_sixteen(__m128i bytes) {            /* in the order of elements, signed */
+    const __m128i order = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+    return _mm256_cvtepi8_epi16(_mm_shuffle_epi8(bytes, order));
+}
+static inline vs vs_signed(const void *p) { return vs_sixteen(_mm_loadu_si128((const __m128i *) p)); }
+static inline vs vs_low(const void *p) {
+    return vs_sixteen(_mm_and_si128(_mm_loadu_si128((const __m128i *) p), _mm_set1_epi8(15)));
+}
+static inline vs vs_high(const void *p) {
+    return vs_sixteen(_mm_and_si128(_mm_srli_epi16(_mm_loadu_si128((const __m128i *) p), 4), _mm_set1_epi8(15)));
+}
+static inline vs vs_minus(vs v, int n) { return _mm256_sub_epi16(v, _mm256_set1_epi16((short) n)); }
+static inline void vs_store(int16_t *p, vs v) { _mm256_storeu_si256((__m256i *) (void *) p, v); }
+
+/* ---- sums of one row ---- */
+
+static inline vi vi_zero(void) { return _mm256_setzero_si256(); }
+static inline vi vi_load(const int32_t *p) { return _mm256_load_si256((const __m256i *) (const void *) p); }
+static inline void vi_store(int32_t *p, vi v) { _mm256_store_si256((__m256i *) (void *) p, v); }
+static inline vi vi_set(int32_t x) { return _mm256_set1_epi32(x); }
+static inline vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
+static inline vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
+static inline vi vi_times(vi a, int n) { return _mm256_mullo_epi32(a, _mm256_set1_epi32(n)); }
+
+/* lanes that add up to the product of 32 codes, unsigned below 64 or signed, with int8 q */
+static inline vi vi_dot(vb u, const int8_t *q) {
+#ifdef __AVX512VNNI__
+    return _mm256_dpbusd_epi32(_mm256_setzero_si256(), u, vb_load(q));
+#else
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(u, vb_load(q)), _mm256_set1_epi16(1));
+#endif
+}
+static inline vi vi_dot_signed(vb w, const int8_t *q) {
+    const __m256i size = _mm256_sign_epi8(w, w), signs = _mm256_sign_epi8(vb_load(q), w);
+#ifdef __AVX512VNNI__
+    return _mm256_dpbusd_epi32(_mm256_setzero_si256(), size, signs);
+#else
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(size, signs), _mm256_set1_epi16(1));
+#endif
+}
+/* acc + scale j times that product; a lane's product of 4 fits 16 bits, so its low half times the scale is all of it */
+static inline vi vi_dot_scaled(vi acc, vb u, const int8_t *q, vs s, int j) {
+#ifdef __AVX512VNNI__
+    const __m256i p = _mm256_dpbusd_epi32(_mm256_setzero_si256(), u, vb_load(q));
+    return _mm256_dpwssd_epi32(acc, p, _mm256_shuffle_epi8(s, _mm256_set1_epi32((int32_t) 0x80800100 + j*0x0202)));
+#else
+    const __m256i scale = _mm256_shuffle_epi8(s, _mm256_set1_epi16((short) (0x0100 + j*0x0202)));
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(u, vb_load(q)), scale));
+#endif
+}
+/* lanes that add up to the sum of scale x sum over the 16 groups of a block of 256 */
+static inline vi vi_scaled_sums(vs s, const int16_t *sums) { return _mm256_madd_epi16(s, vb_load(sums)); }
+
+/* lane r: the sum of the lanes of vector r of eight */
+static inline vi vi_reduce(const int32_t *p) {
+    const vi a = _mm256_hadd_epi32(vi_load(p),      vi_load(p + 8)),  b = _mm256_hadd_epi32(vi_load(p + 16), vi_load(p + 24));
+    const vi c = _mm256_hadd_epi32(vi_load(p + 32), vi_load(p + 40)), d = _mm256_hadd_epi32(vi_load(p + 48), vi_load(p + 56));
+    const vi e = _mm256_hadd_epi32(a, b), f = _mm256_hadd_epi32(c, d);
+    return _mm256_add_epi32(_mm256_permute2x128_si256(e, f, 0x20), _mm256_permute2x128_si256(e, f, 0x31));
+}
+
+/* ---- floats, a lane is an output ---- */
+
+static inline vf vf_zero(void) { return _mm256_setzero_ps(); }
+static inline vf vf_set(float x) { return _mm256_set1_ps(x); }
+static inline vf vf_at(const float *p) { return _mm256_broadcast_ss(p); }
+static inline vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
+static inline void vf_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
+static inline vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+static inline vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+static inline vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+static inline vf vf_fnma(vf a, vf b, vf c) { return _mm256_fnmadd_ps(a, b, c); }
+static inline vf vf_from_ints(vi v) { return _mm256_cvtepi32_ps(v); }
+static inline vf vf_from_halves(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *) (const void *) p)); }
+
+/* ---- activations ---- */
+
+/* greatest |x| of n floats as a bit pattern; n a multiple of 32 */
+static inline uint32_t greatest_bits(int n, const float *x) {
+    const __m256i mask = _mm256_set1_epi32(0x7fffffff);
+    __m256i a = _mm256_setzero_si256(), b = a;
+    for (int i = 0; i < n; i += 16) {
+        a = _mm256_max_epu32(a, _mm256_and_si256(vb_load(x + i), mask));
+        b = _mm256_max_epu32(b, _mm256_and_si256(vb_load(x + i + 8), mask));
+    }
+    a = _mm256_max_epu32(a, b);
+    __m128i m = _mm_max_epu32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
+    m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0x4e));
+    m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1));
+    return (uint32_t) _mm_cvtsi128_si32(m);
+}
+
+/* x*scale rounded half away from zero: what is cut off after adding the float just below one half is right for every float */
+static inline __m256i round_away(const float *x, __m256 scale) {
+    const __m256 v = _mm256_mul_ps(_mm256_loadu_ps(x), scale), sign = _mm256_and_ps(v, _mm256_set1_ps(-0.0f));
+    return _mm256_cvttps_epi32(_mm256_add_ps(v, _mm256_or_ps(sign, _mm256_set1_ps(0x1.fffffep-2f))));
+}
+static inline vb round_codes(const float *x, float scale) {
+    const __m256 s = _mm256_set1_ps(scale);
+    const __m256i a = _mm256_packs_epi32(round_away(x, s), round_away(x + 8, s));
+    const __m256i b = _mm256_packs_epi32(round_away(x + 16, s), round_away(x + 24, s));
+    return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+/* the sums of the first and of the last 16 bytes */
+static inline void vb_sums(vb q, int *first, int *last) {
+    const __m256i four = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), q), _mm256_set1_epi16(1));
+    const __m256i two = _mm256_add_epi32(four, _mm256_shuffle_epi32(four, 0x4e));
+    const __m256i one = _mm256_add_epi32(two, _mm256_shuffle_epi32(two, 0xb1));
+    *first = _mm256_extract_epi32(one, 0), *last = _mm256_extract_epi32(one, 4);
+}
+
+#endif
