@@ -1,0 +1,232 @@
+/* Products of weights with activations: the portable definition against sums in F64 over unpacked weights, and every level of
+ * instructions against the portable definition, bit for bit. */
+
+#include "check.h"
+#include "cpu.h"
+#include "kernels.h"
+
+#define GREATEST 0x1.fffffep127f
+
+enum { ROWS = 37, COLUMNS = 23, K_MAX = 2048 + 256 };
+
+static uint64_t seed = 1;
+
+#define NAMED(NAME, tag, block) { GGML_TYPE_##NAME, #NAME, block },
+#define QUANTISED NAMED
+#define FLOATS    NAMED
+static const struct { enum ggml_type type; const char *name; int block; } products[] = {
+#include "products.def"
+};
+enum { N_PRODUCTS = sizeof products/sizeof products[0] };
+
+static const struct { enum ggml_type type; size_t at[2]; } halves[] = {         /* where scales that are halves stand */
+    { GGML_TYPE_Q4_0, { 0, 0 } }, { GGML_TYPE_Q4_1, { 0, 2 } }, { GGML_TYPE_Q5_0, { 0, 0 } }, { GGML_TYPE_Q5_1, { 0, 2 } },
+    { GGML_TYPE_Q8_0, { 0, 0 } }, { GGML_TYPE_Q2_K, { 80, 82 } }, { GGML_TYPE_Q3_K, { 108, 108 } },
+    { GGML_TYPE_Q4_K, { 0, 2 } }, { GGML_TYPE_Q5_K, { 0, 2 } }, { GGML_TYPE_Q6_K, { 208, 208 } },
+};
+
+enum fill { RANDOM, ZEROS, ONES };      /* of the bytes of a block */
+
+static uint16_t small_half(void) { return (uint16_t) (0x2000 + rnd_u64(&seed) % 0x1800 + (rnd_u64(&seed) & 1)*0x8000); }
+
+static void fill_weights(enum ggml_type type, size_t bytes, void *data, enum fill fill) {
+    uint8_t *w = data;
+    const size_t size = ggml_type_size(type);
+    for (size_t i = 0; i < bytes; i++) w[i] = fill == RANDOM ? (uint8_t) rnd_u64(&seed) : fill == ONES ? 255 : 0;
+    if (type == GGML_TYPE_F32) for (size_t i = 0; i < bytes; i += 4) { const float f = rnd_f32(&seed); memcpy(w + i, &f, 4); }
+    if (type == GGML_TYPE_F16 || type == GGML_TYPE_BF16) {
+        for (size_t i = 0; i < bytes; i += 2) {
+            const uint16_t h = type == GGML_TYPE_F16 ? small_half() : f32_to_bf16(rnd_f32(&seed));
+            memcpy(w + i, &h, 2);
+        }
+    }
+    for (size_t h = 0; h < sizeof halves/sizeof halves[0]; h++) {
+        if (halves[h].type != type) continue;
+        for (size_t i = 0; i < bytes; i += size) {
+            for (int j = 0; j < 2; j++) { const uint16_t d = small_half(); memcpy(w + i + halves[h].at[j], &d, 2); }
+        }
+    }
+}
+
+static void *aligned(size_t size) {
+    void *p = ggml_aligned_malloc(size + 64);
+    if (!p) exit(1);
+    memset(p, 0, size + 64);
+    return p;
+}
+
+/* What a product should be, from unpacked weights and the activations it really uses; *size the sum of magnitudes. */
+static double exact(enum ggml_type type, int block, int64_t k, const void *w, const void *column, double *size) {
+    static float unpacked[K_MAX];
+    if (type == GGML_TYPE_F32) memcpy(unpacked, w, sizeof *unpacked*(size_t) k);
+    else quant_types[type].unpack(w, unpacked, k);
+    const float *d = (const float *) (const void *) ((const char *) column + column_d(k));
+    double sum = *size = 0;
+    for (int64_t i = 0; i < k; i++) {
+        const double x = block == 1 ? ((const float *) column)[i] : (double) d[i/block]*((const int8_t *) column)[i];
+        sum += x*unpacked[i], *size += fabs(x*unpacked[i]);
+    }
+    return sum;
+}
+
+static void random_floats(int64_t n, float *x) { for (int64_t i = 0; i < n; i++) x[i] = 3*rnd_f32(&seed); }
+
+static void test_definition(void) {
+    static float x[K_MAX], y[ROWS];
+    for (int i = 0; i < N_PRODUCTS; i++) {
+        const enum ggml_type type = products[i].type;
+        const int64_t k = 1024;
+        const size_t stride = ggml_row_size(type, k);
+        char *w = aligned(stride*ROWS), *column = aligned(column_size(products[i].block, k));
+        fill_weights(type, stride*ROWS, w, RANDOM);
+        random_floats(k, x);
+        if (products[i].block == 1) memcpy(column, x, sizeof *x*(size_t) k);
+        else quant_kernels_portable.quantize(products[i].block, k, x, column);
+        quant_kernels_portable.product[type].gemv(k, ROWS, w, stride, column, y);
+        for (int r = 0; r < ROWS; r++) {
+            double size;
+            const double want = exact(type, products[i].block, k, w + (size_t) r*stride, column, &size);
+            CHECK(fabs(want - (double) y[r]) <= size*1e-6, "%s row %d: %g, exact %g", products[i].name, r, (double) y[r], want);
+        }
+        ggml_aligned_free(w, 0), ggml_aligned_free(column, 0);
+    }
+}
+
+/* ---- activations ---- */
+
+static void check_codes(const float *x, const int8_t *want, float want_d, const char *what) {
+    char *column = aligned(column_size(32, 32));
+    quant_kernels_portable.quantize(32, 32, x, column);
+    const float d = *(const float *) (const void *) (column + column_d(32));
+    CHECK(!memcmp(column, want, 32), "%s: codes", what);
+    CHECK(d == want_d || (isnan(d) && isnan(want_d)), "%s: d = %g", what, (double) d);
+    ggml_aligned_free(column, 0);
+}
+
+static void test_codes(void) {
+    float x[32] = { 127 };
+    int8_t want[32] = { 127 };
+    for (int i = 1; i < 32; i++) {                          /* ties go away from zero */
+        x[i] = (float) (i - 16) + 0.5f;
+        want[i] = (int8_t) (i - 16 + (i >= 16));
+    }
+    check_codes(x, want, 1, "ties");
+    const int8_t zeros[32] = { 0 };
+    for (int i = 0; i < 32; i++) x[i] = 0;
+    check_codes(x, zeros, 0, "zeros");
+    for (int i = 0; i < 32; i++) x[i] = 1e-37f;
+    check_codes(x, zeros, 0, "tiny");
+    x[5] = INFINITY;
+    check_codes(x, zeros, INFINITY, "infinity");
+    x[9] = NAN;
+    check_codes(x, zeros, NAN, "NaN");
+    for (int i = 0; i < 32; i++) x[i] = i & 1 ? -GREATEST : GREATEST, want[i] = i & 1 ? -127 : 127;
+    check_codes(x, want, GREATEST/127, "greatest floats");
+}
+
+/* ---- every level against the portable one ---- */
+
+static void level_quantize(const struct quant_kernels *q, const char *level, int block, int64_t k, const float *x, const char *what) {
+    char *want = aligned(column_size(block, k)), *got = aligned(column_size(block, k));
+    quant_kernels_portable.quantize(block, k, x, want);
+    q->quantize(block, k, x, got);
+    CHECK(!memcmp(want, got, column_size(block, k)), "%s: codes of blocks of %d, k = %d, %s", level, block, (int) k, what);
+    ggml_aligned_free(want, 0), ggml_aligned_free(got, 0);
+}
+
+static void test_level_quantize(const struct quant_kernels *q, const char *level) {
+    static float x[K_MAX];
+    for (int block = 32; block <= 256; block += 224) {
+        for (int round = 0; round < 20; round++) {
+            random_floats(K_MAX, x);
+            level_quantize(q, level, block, K_MAX, x, "random");
+        }
+        for (int i = 0; i < K_MAX; i++) x[i] = i % 32 ? (float) (i % 254 - 127) + 0.5f : 127;
+        level_quantize(q, level, block, K_MAX, x, "ties");
+        for (int i = 0; i < K_MAX; i++) x[i] = i % 32 ? (float) ((int) (rnd_u64(&seed) % 254) - 127) + 0.49999997f : 127;
+        level_quantize(q, level, block, K_MAX, x, "just below ties");
+        for (int i = 0; i < K_MAX; i++) x[i] = bits_f32((uint32_t) rnd_u64(&seed));
+        level_quantize(q, level, block, K_MAX, x, "any bits");
+        for (int i = 0; i < K_MAX; i++) x[i] = bits_f32((uint32_t) rnd_u64(&seed) & 0x83ffffff);
+        level_quantize(q, level, block, K_MAX, x, "tiny");
+        for (int i = 0; i < K_MAX; i++) x[i] = bits_f32((uint32_t) rnd_u64(&seed) & 0x7fffff) * (i/256 % 2 ? 1 : 0);
+        level_quantize(q, level, block, K_MAX, x, "subnormal");
+    }
+}
+
+static bool same(const float *a, const float *b, size_t n) {                    /* bits, but any NaN is a NaN */
+    for (size_t i = 0; i < n; i++) {
+        if (memcmp(&a[i], &b[i], sizeof *a) && !(isnan(a[i]) && isnan(b[i]))) return false;
+    }
+    return true;
+}
+
+/* ROWS rows times n columns: gemv column by column and gemm, both against the portable gemv. */
+static void level_product(const struct quant_kernels *q, const char *level, int i, int64_t k, int n, enum fill fill, bool extreme) {
+    const enum ggml_type type = products[i].type;
+    const struct product *p = &q->product[type], *definition = &quant_kernels_portable.product[type];
+    const size_t stride = ggml_row_size(type, k) + 2*ggml_type_size(type), column = column_size(p->block, k);
+    char *w = aligned(stride*ROWS), *c = aligned(column);
+    float *x = aligned(sizeof *x*(size_t) (k*n)), *want = aligned(sizeof *want*ROWS*COLUMNS), *got = aligned(sizeof *got*(ROWS + 1)*COLUMNS);
+    fill_weights(type, stride*ROWS, w, fill);
+    random_floats(k*n, x);
+    if (extreme) for (int64_t e = 0; e < k*n; e++) x[e] = rnd_u64(&seed) & 3 ? 2 : -2;
+    if (fill == ONES) for (int64_t e = 0; e < k*n; e++) x[e] = e/k & 1 ? -2 : 2;
+    const float *xs[COLUMNS];
+    float *ys[COLUMNS];
+    for (int j = 0; j < n; j++) {
+        xs[j] = x + j*k, ys[j] = got + j*(ROWS + 1);
+        if (p->block == 1) memcpy(c, xs[j], sizeof *x*(size_t) k);
+        else q->quantize(p->block, k, xs[j], c);
+        definition->gemv(k, ROWS, w, stride, c, want + j*ROWS);
+        p->gemv(k, ROWS, w, stride, c, ys[j]);
+        CHECK(same(want + j*ROWS, ys[j], ROWS), "%s: gemv %s, k = %d, fill %d", level, products[i].name, (int) k, fill);
+        for (int r = 0; r <= ROWS; r++) ys[j][r] = -77;
+    }
+    if (p->tile_columns) {
+        const int tiles = (n + p->tile_columns - 1)/p->tile_columns;
+        const size_t tile = p->tile_size(k) + 128;
+        char *t = aligned(tile*(size_t) tiles), *scratch = aligned(GEMM_SCRATCH);
+        memset(t, 0x5a, tile*(size_t) tiles), memset(scratch, 0x5a, GEMM_SCRATCH);
+        for (int u = 0; u < tiles; u++) {
+            const int first = u*p->tile_columns, left = n - first;
+            p->tile(k, left < p->tile_columns ? left : p->tile_columns, xs + first, t + (size_t) u*tile);
+        }
+        p->gemm(k, ROWS, w, stride, n, t, tile, ys, scratch);
+        for (int j = 0; j < n; j++) {
+            CHECK(same(want + j*ROWS, ys[j], ROWS), "%s: gemm %s, k = %d, column %d of %d, fill %d", level, products[i].name, (int) k, j, n, fill);
+            CHECK(ys[j][ROWS] == -77, "%s: gemm %s writes past its rows", level, products[i].name);
+        }
+        ggml_aligned_free(t, 0), ggml_aligned_free(scratch, 0);
+    }
+    ggml_aligned_free(w, 0), ggml_aligned_free(c, 0), ggml_aligned_free(x, 0), ggml_aligned_free(want, 0), ggml_aligned_free(got, 0);
+}
+
+static void test_level(const struct quant_kernels *q, const char *level) {
+    static const int64_t lengths[] = { 0, 1, 2, 3, 5, 8, 9 };                      /* in blocks of 256 or 32; floats as they are */
+    test_level_quantize(q, level);
+    for (int i = 0; i < N_PRODUCTS; i++) {
+        const int block = products[i].block;
+        for (size_t l = 0; l < sizeof lengths/sizeof lengths[0]; l++) {
+            const int64_t k = block == 1 ? lengths[l]*29 : lengths[l]*block;
+            level_product(q, level, i, k, 1 + (int) l*3, RANDOM, false);
+            level_product(q, level, i, k, 1 + (int) l*3, RANDOM, true);
+        }
+        level_product(q, level, i, block == 1 ? 300 : 576/block*block, COLUMNS, RANDOM, false);
+        level_product(q, level, i, 2048, 7, RANDOM, false);
+        if (block > 1) {                                    /* every code and scale at its greatest, all of one sign */
+            level_product(q, level, i, 512, 6, ONES,  true);
+            level_product(q, level, i, 512, 6, ZEROS, true);
+        }
+    }
+}
+
+int main(void) {
+    test_definition();
+    test_codes();
+    for (int level = 0; level < CPU_LEVELS; level++) {
+        const struct cpu_kernels *k = cpu_kernels_at((enum cpu_level) level);
+        if (k) test_level(&k->q, cpu_level_name((enum cpu_level) level));
+    }
+    return DONE();
+}
