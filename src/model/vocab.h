@@ -2,7 +2,7 @@
 #define MODEL_VOCAB_H
 /* The vocabulary: token texts, scores and attributes of a GGUF file, and the tokenizers that turn text into ids.
  *
- *   text ──special.c──> special tokens and raw text ──pre.c──> words ──bpe.c / spm.c, by merge.c──> ids
+ *   text ──tokenize.c──> special tokens and raw text ──pre.c──> words ──bpe.c / spm.c, by merge.c──> ids ──token.c──> text
  *
  * Token texts and scores are used where the gguf_context keeps them; a vocabulary adds a hash table, attributes and the
  * merge rules. Nothing here changes after vocab_new, so any number of threads may use one vocabulary. */
@@ -29,15 +29,17 @@ enum special {
     SPECIAL_COUNT,
 };
 
-/* Open addressing over a power of two of slots. A slot is 0 (empty) or index + 1 in its low bits (as many as the table's
- * size has) and the upper bits of the hash above them, so that most wrong slots are told without looking at the entry. */
-struct hash_index {
-    uint32_t *slots;
-    uint32_t  mask;
-};
+#include "hash.h"
 
 struct merge_rule {
     llama_token left, right, merged;
+};
+
+/* A token that is looked for in text before anything else: control, unknown and user-defined ones. */
+struct marked_token {
+    const char *text;           /* in gguf */
+    uint32_t    length;         /* bytes, not 0 */
+    llama_token id;
 };
 
 struct llama_vocab {
@@ -56,7 +58,7 @@ struct llama_vocab {
     llama_token               *suppress;        /* [n_suppress] */
     int32_t                    n_suppress;
 
-    int32_t                   *marked;          /* [n_marked] tokens found in text before tokenizing, sorted by text */
+    struct marked_token       *marked;          /* [n_marked] sorted by text, then id */
     int32_t                    n_marked;
     int32_t                    marked_from[257];    /* those that begin with byte b: marked[marked_from[b] .. [b + 1]) */
 
@@ -64,14 +66,22 @@ struct llama_vocab {
     struct merge_rule         *merges;          /* BPE: [n_merges], best first */
     int32_t                    n_merges;
     struct hash_index          ranks;           /* BPE: (left, right) -> index in merges */
-    bool                       words_apart;     /* SPM: no token holds a space mark behind anything but a space mark */
+    bool                       spans[256];      /* SPM: some token holds this byte with a space mark right behind it */
 };
 
 enum { ATTR_EOG = 1 << 15 };        /* ends generation; private, above the bits of enum llama_token_attr */
 
+/* Bounds. The longest vocabulary known has some 300,000 tokens; marked tokens are compared with the text at every place
+ * where they may begin, so their length bounds the time that a text can take. */
+enum { VOCAB_MAX_TOKENS = 1 << 28, VOCAB_MAX_MARKED = 1024 };
+
 /* A token's text as the file has it, ended by NUL. */
 const char *vocab_text(const struct llama_vocab *vocab, llama_token id);
 float       vocab_score(const struct llama_vocab *vocab, llama_token id);
+bool        vocab_has(const struct llama_vocab *vocab, llama_token id);      /* is it an id of this vocabulary? */
+
+/* The byte that a token text "<0x41>" stands for; -1: not of that form. */
+int byte_of_token_text(const char *text);
 
 /* Where ids go: written while they fit, counted always. */
 struct token_sink {
@@ -82,5 +92,24 @@ static inline void sink_put(struct token_sink *sink, llama_token id) {
     if (sink->count < sink->capacity) sink->ids[sink->count] = id;
     sink->count++;
 }
+
+/* ---- byte-level text (bpe.c): every byte is written as one printable character ----------------------------------- */
+
+size_t byte_to_text(unsigned char byte, char text[2]);      /* UTF-8, returns 1 or 2 */
+int    byte_of_code(uint32_t code);                         /* -1: no byte is written so */
+
+/* Reads tokenizer.ggml.merges and tokenizer.ggml.pre. False after a line of log. */
+bool bpe_load(struct llama_vocab *vocab);
+
+struct merger;
+/* The ids of a raw text. False: out of memory. */
+bool bpe_tokenize(const struct llama_vocab *vocab, struct merger *merger, const char *text, size_t length,
+    struct token_sink *sink);
+/* Likewise; `space_prefix`: as if a space stood before it. */
+bool spm_tokenize(const struct llama_vocab *vocab, struct merger *merger, const char *text, size_t length,
+    bool space_prefix, struct token_sink *sink);
+
+#define SPACE_MARK "\xe2\x96\x81"        /* U+2581, which stands for a space in SPM token texts */
+enum { SPACE_MARK_BYTES = 3 };
 
 #endif
