@@ -28,8 +28,7 @@ size_t byte_to_text(unsigned char byte, char text[2]) {
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
 static uint64_t hash_pair(llama_token left, llama_token right) {
-    const uint64_t h = hash_mix(0, (uint64_t) (uint32_t) left << 32 | (uint32_t) right);
-    return hash_mix(h, h);
+    return hash_mix(hash_mix(0, (uint64_t) (uint32_t) left << 32 | (uint32_t) right), 0);
 }
 
 /* Index of the rule in v->merges, which is its rank; -1: none. */
