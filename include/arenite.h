@@ -5,6 +5,7 @@
 #include "ggml.h"
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
+#include "llama.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -73,6 +74,26 @@ GGML_API struct arn_memory arn_context_memory(const struct llama_context *ctx);
 /* Visits the plan of the largest batch (n_ubatch tokens on a full cache, one row of logits). False, after one line of log,
  * when memory runs out. The tensors handed out are valid during the visit. */
 GGML_API bool arn_context_plan(struct llama_context *ctx, arn_plan_visit visit, void *user_data);
+
+/* ---- chat templates (model library) ------------------------------------------------------------------------------ */
+
+/* A conversation to be written by a chat template. Everything is the caller's and is read during the call only. */
+struct arn_chat {
+    const char                      *tmpl;              /* Jinja source, as the file's tokenizer.chat_template */
+    const struct llama_chat_message *messages;          /* [n_messages]; used when messages_json is NULL */
+    size_t                           n_messages;
+    const char                      *messages_json;     /* or a JSON list of objects, with whatever members the template knows */
+    bool                             add_generation_prompt;     /* end with the opening of the assistant's turn */
+    const char                      *bos_token, *eos_token;     /* their texts; NULL: empty */
+    const char                      *tools_json;        /* a JSON list for the variable `tools`; NULL: none */
+    const char                      *extra_json;        /* a JSON object of further variables; NULL: none */
+    int64_t                          now;               /* seconds since 1970, UTC, for strftime_now; 0: the clock */
+};
+
+/* Write the conversation: at most `size` bytes including a terminator go to buf. Returns the bytes needed without the
+ * terminator, so that a result >= size asks for a second call with more room; -1 with one line in `error` when the template or
+ * the JSON is wrong, or when it takes more than a bounded number of steps, bytes or levels. Templates reach nothing outside. */
+GGML_API int32_t arn_chat_render(const struct arn_chat *chat, char *buf, size_t size, char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

@@ -365,6 +365,20 @@ builtin method_find(enum kind kind, struct str name) {
 
 /* ---- filters over strings and numbers ---- */
 
+/* The filter `title` begins words after white space, hyphens and opening brackets only; the method after any non-letter. */
+BUILTIN(f_title) {
+    const struct value s = cased(j, self, tolower, tolower, false);
+    char *p = (char *) s.s.p;
+    bool start = true;
+    UNUSED_ARGS;
+    for (size_t i = 0; !j->failed && i < s.s.n; i++) {
+        const unsigned char c = (unsigned char) p[i];
+        if (start && c < 128) p[i] = (char) toupper(c);
+        start = c < 128 && (isspace(c) || strchr("-({[<", c));
+    }
+    return s;
+}
+
 BUILTIN(f_string) { UNUSED_ARGS; return to_str(j, self); }
 BUILTIN(f_trim)   { return strip_args(j, to_str(j, self), a, 3); }
 
@@ -756,7 +770,7 @@ static const struct { const char *name; builtin run; } filters[] = {
     { "int", f_int }, { "items", f_items }, { "join", f_join }, { "last", f_last }, { "length", f_length }, { "list", f_list },
     { "lower", m_lower }, { "map", f_map }, { "max", f_max }, { "min", f_min }, { "reject", f_reject }, { "rejectattr", f_rejectattr },
     { "replace", f_replace }, { "reverse", f_reverse }, { "round", f_round }, { "safe", f_self }, { "select", f_select },
-    { "selectattr", f_selectattr }, { "sort", f_sort }, { "string", f_string }, { "sum", f_sum }, { "title", m_title },
+    { "selectattr", f_selectattr }, { "sort", f_sort }, { "string", f_string }, { "sum", f_sum }, { "title", f_title },
     { "tojson", f_tojson }, { "trim", f_trim }, { "truncate", f_truncate }, { "unique", f_unique }, { "upper", m_upper },
     { "wordcount", f_wordcount },
 };

@@ -194,6 +194,11 @@ static int piece(const struct session *s, llama_token token, char *buf, int size
     return n < 0 ? 0 : n;
 }
 
+static const char *special_text(const struct session *s, llama_token token) {
+    return token == LLAMA_TOKEN_NULL ? NULL : llama_vocab_get_text(s->vocab, token);
+}
+
+/* A template that opens with the first token leaves it to the tokenizer where that adds it. */
 char *session_chat(const struct session *s, const struct llama_chat_message *messages, size_t n, bool add_turn) {
     const char *template = llama_model_chat_template(s->model, NULL);
     if (!template) { fail("the model has no chat template; --raw passes the text as it is"); return NULL; }
@@ -204,7 +209,8 @@ char *session_chat(const struct session *s, const struct llama_chat_message *mes
         if (!text) { fail("out of memory"); return NULL; }
         const struct arn_chat chat = {
             .tmpl = template, .messages = messages, .n_messages = n, .add_generation_prompt = add_turn,
-            .bos_token = llama_vocab_get_add_bos(s->vocab) ? "" : NULL, .vocab = s->vocab,
+            .bos_token = llama_vocab_get_add_bos(s->vocab) ? NULL : special_text(s, llama_vocab_bos(s->vocab)),
+            .eos_token = special_text(s, llama_vocab_eos(s->vocab)),
         };
         const int32_t needed = arn_chat_render(&chat, text, (size_t) room + 1, error, sizeof error);
         if (needed >= 0 && needed <= room) return text;
