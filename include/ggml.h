@@ -572,53 +572,86 @@ GGML_API void ggml_set_input(struct ggml_tensor *tensor);
 GGML_API void ggml_set_output(struct ggml_tensor *tensor);
 GGML_API void ggml_set_param(struct ggml_tensor *tensor);
 GGML_API void ggml_set_loss(struct ggml_tensor *tensor);
-GGML_API struct ggml_tensor *ggml_dup(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_dup_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
+/* operations: how to read them.
+ *
+ * A builder adds a node to the context: it notes what is to be computed, and computes nothing. Shapes are written [ne0, ne1,
+ * ne2, ne3], innermost first, missing dimensions 1. Unless said otherwise the result is a new packed tensor of a's type and
+ * shape, F32, F16 and BF16 are computed in F32 and rounded once, and operands may lie in memory in any way (permuted,
+ * transposed, windows of larger tensors, empty). Operands must outlive the computation; nothing is copied.
+ *
+ * The forms with _inplace return a view of a, over which the result is written.
+ *
+ * Errors: a NULL operand (or a full arena) gives NULL. A call that breaks a rule stated here stops the program with one line
+ * that names the call, the rule and the operands (ggml_abort). Indices are data: one outside its tensor makes computing the
+ * graph return GGML_STATUS_FAILED, and nothing is written through it. Results never depend on the number of threads. */
+
+/* ---- element-wise, two operands -------------------------------------------------------------------------------- */
+
+/* a op b, with b repeated over a: every dimension of a is a multiple of b's. a may be quantised for add; it is
+ * decoded, added to and encoded again. */
 GGML_API struct ggml_tensor *ggml_add(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
 GGML_API struct ggml_tensor *ggml_add_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
-GGML_API struct ggml_tensor *ggml_add_cast(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
-    enum ggml_type type);
-GGML_API struct ggml_tensor *ggml_add_id(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
-    struct ggml_tensor *ids);
-GGML_API struct ggml_tensor *ggml_add1(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
-GGML_API struct ggml_tensor *ggml_add1_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b);
-GGML_API struct ggml_tensor *ggml_acc(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b, size_t
-    nb1, size_t nb2, size_t nb3, size_t offset);
-GGML_API struct ggml_tensor *ggml_acc_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
-    size_t nb1, size_t nb2, size_t nb3, size_t offset);
 GGML_API struct ggml_tensor *ggml_sub(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
 GGML_API struct ggml_tensor *ggml_sub_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
 GGML_API struct ggml_tensor *ggml_mul(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
 GGML_API struct ggml_tensor *ggml_mul_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
 GGML_API struct ggml_tensor *ggml_div(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
 GGML_API struct ggml_tensor *ggml_div_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+
+/* a + b in the given type. a: quantised, F16 or BF16; rows of b are as long as a's. */
+GGML_API struct ggml_tensor *ggml_add_cast(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    enum ggml_type type);
+
+/* y[:, u, t] = a[:, u, t] + b[:, ids[u, t]]. a [n, U, T], b [n, E], ids I32 [U, T] in 0 .. E-1. */
+GGML_API struct ggml_tensor *ggml_add_id(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    struct ggml_tensor *ids);
+
+/* a + b for a b of one element. */
+GGML_API struct ggml_tensor *ggml_add1(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+GGML_API struct ggml_tensor *ggml_add1_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b);
+
+/* a with b added to, or put over, a region of it: b's element i lies at byte offset + i1*nb1 + i2*nb2 + i3*nb3 of a,
+ * elements of a row adjacent. a is contiguous, the region lies inside it, strides and offset are below 2^31. acc:
+ * F32. The 1d and 2d forms take the other strides from a. */
+GGML_API struct ggml_tensor *ggml_acc(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    size_t nb1, size_t nb2, size_t nb3, size_t offset);
+GGML_API struct ggml_tensor *ggml_acc_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    size_t nb1, size_t nb2, size_t nb3, size_t offset);
+GGML_API struct ggml_tensor *ggml_set(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    size_t nb1, size_t nb2, size_t nb3, size_t offset);
+GGML_API struct ggml_tensor *ggml_set_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    size_t nb1, size_t nb2, size_t nb3, size_t offset);
+GGML_API struct ggml_tensor *ggml_set_1d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    size_t offset);
+GGML_API struct ggml_tensor *ggml_set_1d_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, size_t offset);
+GGML_API struct ggml_tensor *ggml_set_2d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    size_t nb1, size_t offset);
+GGML_API struct ggml_tensor *ggml_set_2d_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, size_t nb1, size_t offset);
+
+/* ---- element-wise, one operand --------------------------------------------------------------------------------- */
+
+/* Square, square root, natural logarithm, sine, cosine. */
 GGML_API struct ggml_tensor *ggml_sqr(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_sqr_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_sqrt(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_sqrt_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_log(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_log_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_expm1(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_expm1_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_softplus(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_softplus_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_sin(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_sin_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_cos(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_cos_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_sum(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_sum_rows(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_cumsum(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_mean(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_argmax(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_count_equal(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
-GGML_API struct ggml_tensor *ggml_repeat(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
-GGML_API struct ggml_tensor *ggml_repeat_4d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0, int64_t ne1,
-    int64_t ne2, int64_t ne3);
-GGML_API struct ggml_tensor *ggml_repeat_back(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
-GGML_API struct ggml_tensor *ggml_concat(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b, int
-    dim);
+
+/* f(a) for any function of enum ggml_unary_op but XIELU, whose parameters only its own builder sets. The named forms
+ * below are the same node. */
+GGML_API struct ggml_tensor *ggml_unary(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_unary_op op);
+GGML_API struct ggml_tensor *ggml_unary_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+    enum ggml_unary_op op);
+
+/* |x|; sign (NaN: 0); -x; 1 for x > 0 else 0. */
 GGML_API struct ggml_tensor *ggml_abs(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_abs_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_sgn(struct ggml_context *ctx, struct ggml_tensor *a);
@@ -627,29 +660,40 @@ GGML_API struct ggml_tensor *ggml_neg(struct ggml_context *ctx, struct ggml_tens
 GGML_API struct ggml_tensor *ggml_neg_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_step(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_step_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
+
+/* tanh x; 1/(1 + e^-x); e^x; e^x - 1; ln(1 + e^x), which is x above 20. */
 GGML_API struct ggml_tensor *ggml_tanh(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_tanh_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_elu(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_elu_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_relu(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_leaky_relu(struct ggml_context *ctx, struct ggml_tensor *a, float negative_slope,
-    bool inplace);
-GGML_API struct ggml_tensor *ggml_relu_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_sigmoid(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_sigmoid_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_exp(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_exp_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_expm1(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_expm1_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_softplus(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_softplus_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
+
+/* max(x, 0); x > 0 ? x : e^x - 1; x/(1 + e^-x). */
+GGML_API struct ggml_tensor *ggml_relu(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_relu_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_elu(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_elu_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_silu(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_silu_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
+
+/* x/2*(1 + tanh(sqrt(2/pi)*(x + 0.044715x^3))); x/2*(1 + erf(x/sqrt 2)); x/(1 + e^-1.702x). All in F32, no tables. */
 GGML_API struct ggml_tensor *ggml_gelu(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_gelu_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_gelu_erf(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_gelu_erf_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_gelu_quick(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_gelu_quick_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_silu(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_silu_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_silu_back(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+
+/* x*clamp((x + 3)/6, 0, 1); clamp((x + 3)/6, 0, 1). */
 GGML_API struct ggml_tensor *ggml_hardswish(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_hardsigmoid(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_exp(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_exp_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
+
+/* To the integer below, above, nearest (halves away from zero), nearer to zero. */
 GGML_API struct ggml_tensor *ggml_floor(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_floor_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_ceil(struct ggml_context *ctx, struct ggml_tensor *a);
@@ -658,73 +702,181 @@ GGML_API struct ggml_tensor *ggml_round(struct ggml_context *ctx, struct ggml_te
 GGML_API struct ggml_tensor *ggml_round_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_trunc(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_trunc_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
+
+/* With p = softplus(alpha_p) and n = beta + softplus(alpha_n): x > 0: p*x^2 + beta*x; else (expm1(min(x, eps)) - x)*n
+ * + beta*x. */
 GGML_API struct ggml_tensor *ggml_xielu(struct ggml_context *ctx, struct ggml_tensor *a, float alpha_n, float alpha_p,
     float beta, float eps);
-GGML_API struct ggml_tensor *ggml_glu(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_glu_op op, bool
-    swapped);
-GGML_API struct ggml_tensor *ggml_reglu(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_reglu_swapped(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_geglu(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_geglu_swapped(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_swiglu(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_swiglu_swapped(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_geglu_erf(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_geglu_erf_swapped(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_geglu_quick(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_geglu_quick_swapped(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_glu_split(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
-    enum ggml_glu_op op);
-GGML_API struct ggml_tensor *ggml_reglu_split(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
-GGML_API struct ggml_tensor *ggml_geglu_split(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
-GGML_API struct ggml_tensor *ggml_swiglu_split(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b);
-GGML_API struct ggml_tensor *ggml_geglu_erf_split(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b);
-GGML_API struct ggml_tensor *ggml_geglu_quick_split(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b);
-GGML_API struct ggml_tensor *ggml_swiglu_oai(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
-    float alpha, float limit);
-GGML_API struct ggml_tensor *ggml_swiglu_clamp(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
-    float limit);
-GGML_API struct ggml_tensor *ggml_norm(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
-GGML_API struct ggml_tensor *ggml_norm_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
-GGML_API struct ggml_tensor *ggml_rms_norm(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
-GGML_API struct ggml_tensor *ggml_rms_norm_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
-GGML_API struct ggml_tensor *ggml_group_norm(struct ggml_context *ctx, struct ggml_tensor *a, int n_groups, float
-    eps);
-GGML_API struct ggml_tensor *ggml_group_norm_inplace(struct ggml_context *ctx, struct ggml_tensor *a, int n_groups,
-    float eps);
-GGML_API struct ggml_tensor *ggml_l2_norm(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
-GGML_API struct ggml_tensor *ggml_l2_norm_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
-GGML_API struct ggml_tensor *ggml_rms_norm_back(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b, float eps);
-GGML_API bool ggml_prec_set_acc(struct ggml_tensor *a, enum ggml_prec prec);
-GGML_API bool ggml_prec_set_src(struct ggml_tensor *a, enum ggml_prec prec, int idx);
-GGML_API struct ggml_tensor *ggml_mul_mat(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
-GGML_API void ggml_mul_mat_set_prec(struct ggml_tensor *a, enum ggml_prec prec);
-GGML_API void ggml_mul_mat_set_hint(struct ggml_tensor *a, enum ggml_op_hint hint);
-GGML_API struct ggml_tensor *ggml_mul_mat_id(struct ggml_context *ctx, struct ggml_tensor *as, struct ggml_tensor *b,
-    struct ggml_tensor *ids);
-GGML_API struct ggml_tensor *ggml_out_prod(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+
+/* x > 0 ? x : negative_slope*x. */
+GGML_API struct ggml_tensor *ggml_leaky_relu(struct ggml_context *ctx, struct ggml_tensor *a, float negative_slope,
+    bool inplace);
+
+/* min(max(x, min), max); NaN stays NaN. */
+GGML_API struct ggml_tensor *ggml_clamp(struct ggml_context *ctx, struct ggml_tensor *a, float min, float max);
+GGML_API struct ggml_tensor *ggml_clamp_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float min,
+    float max);
+
+/* s*x; s*x + b. */
 GGML_API struct ggml_tensor *ggml_scale(struct ggml_context *ctx, struct ggml_tensor *a, float s);
 GGML_API struct ggml_tensor *ggml_scale_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float s);
 GGML_API struct ggml_tensor *ggml_scale_bias(struct ggml_context *ctx, struct ggml_tensor *a, float s, float b);
-GGML_API struct ggml_tensor *ggml_scale_bias_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float s, float
-    b);
-GGML_API struct ggml_tensor *ggml_set(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b, size_t
-    nb1, size_t nb2, size_t nb3, size_t offset);
-GGML_API struct ggml_tensor *ggml_set_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
-    size_t nb1, size_t nb2, size_t nb3, size_t offset);
-GGML_API struct ggml_tensor *ggml_set_1d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
-    size_t offset);
-GGML_API struct ggml_tensor *ggml_set_1d_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b, size_t offset);
-GGML_API struct ggml_tensor *ggml_set_2d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
-    size_t nb1, size_t offset);
-GGML_API struct ggml_tensor *ggml_set_2d_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b, size_t nb1, size_t offset);
-GGML_API struct ggml_tensor *ggml_cpy(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
-GGML_API struct ggml_tensor *ggml_cast(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_type type);
+GGML_API struct ggml_tensor *ggml_scale_bias_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float s,
+    float b);
+
+/* c everywhere; a gives the type and shape, its values are not read. */
+GGML_API struct ggml_tensor *ggml_fill(struct ggml_context *ctx, struct ggml_tensor *a, float c);
+GGML_API struct ggml_tensor *ggml_fill_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float c);
+
+/* The gradient of silu: a*s*(1 + b*(1 - s)) with s = 1/(1 + e^-b). a: gradient of the output, b: input, same shape
+ * and type. */
+GGML_API struct ggml_tensor *ggml_silu_back(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+
+/* ---- gated linear units ---------------------------------------------------------------------------------------- */
+
+/* f(x)*g. One operand: x is the first half of each row and g the second (exchanged for `swapped`), result [ne0/2,
+ * ...]. Split: x = a, g = b of the same shape and type. */
+GGML_API struct ggml_tensor *ggml_glu(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_glu_op op,
+    bool swapped);
+GGML_API struct ggml_tensor *ggml_glu_split(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    enum ggml_glu_op op);
+
+/* f: relu, gelu, silu, gelu_erf, gelu_quick. */
+GGML_API struct ggml_tensor *ggml_reglu(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_reglu_swapped(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_reglu_split(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+GGML_API struct ggml_tensor *ggml_geglu(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_geglu_swapped(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_geglu_split(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+GGML_API struct ggml_tensor *ggml_swiglu(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_swiglu_swapped(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_swiglu_split(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b);
+GGML_API struct ggml_tensor *ggml_geglu_erf(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_geglu_erf_swapped(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_geglu_erf_split(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b);
+GGML_API struct ggml_tensor *ggml_geglu_quick(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_geglu_quick_swapped(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_geglu_quick_split(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b);
+
+/* With x = min(a, limit) and g = b clamped to +-limit: x/(1 + e^(-alpha*x))*(g + 1). */
+GGML_API struct ggml_tensor *ggml_swiglu_oai(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    float alpha, float limit);
+
+/* With the same x and g: silu(x)*g. */
+GGML_API struct ggml_tensor *ggml_swiglu_clamp(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    float limit);
+
+/* ---- sums, choices, order -------------------------------------------------------------------------------------- */
+
+/* The sum of all elements: [1]. Sums are kept in double and rounded once. An empty tensor sums to 0. */
+GGML_API struct ggml_tensor *ggml_sum(struct ggml_context *ctx, struct ggml_tensor *a);
+
+/* The sum of each row, [1, ne1, ne2, ne3] of a's type; its mean, F32. */
+GGML_API struct ggml_tensor *ggml_sum_rows(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_mean(struct ggml_context *ctx, struct ggml_tensor *a);
+
+/* y[i] = x[0] + ... + x[i] along each row, added in that order in F32. a: F32. */
+GGML_API struct ggml_tensor *ggml_cumsum(struct ggml_context *ctx, struct ggml_tensor *a);
+
+/* The place of the largest element of each row of a matrix, I32 [ne1]: the first of several; NaN is passed over (a
+ * row of NaN: 0). */
+GGML_API struct ggml_tensor *ggml_argmax(struct ggml_context *ctx, struct ggml_tensor *a);
+
+/* How many elements of a equal those of b (I32, same shape): I64 [1]. */
+GGML_API struct ggml_tensor *ggml_count_equal(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+
+/* The places of a row's elements in order, I32. Equal elements keep their order; NaN comes last in both orders. */
+GGML_API struct ggml_tensor *ggml_argsort(struct ggml_context *ctx, struct ggml_tensor *a,
+    enum ggml_sort_order order);
+
+/* The first k places of the descending order, I32 [k, ...]: a node of its own; or the sort and a view of it. The
+ * order of the answer is that of ggml_argsort here, but other backends leave it open for ggml_top_k. */
+GGML_API struct ggml_tensor *ggml_top_k(struct ggml_context *ctx, struct ggml_tensor *a, int k);
+GGML_API struct ggml_tensor *ggml_argsort_top_k(struct ggml_context *ctx, struct ggml_tensor *a, int k);
+
+/* ---- repetition, concatenation, sequences ---------------------------------------------------------------------- */
+
+/* a repeated to b's or the given shape, of which each dimension is a multiple of a's. Any type. */
+GGML_API struct ggml_tensor *ggml_repeat(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+GGML_API struct ggml_tensor *ggml_repeat_4d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0, int64_t ne1,
+    int64_t ne2, int64_t ne3);
+
+/* The sum of the tiles of a that repeat b's shape, F32. */
+GGML_API struct ggml_tensor *ggml_repeat_back(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+
+/* b behind a along dim; the other dimensions and the types are equal, rows whole blocks. Any type. */
+GGML_API struct ggml_tensor *ggml_concat(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    int dim);
+
+/* start, start + step, ... below stop: F32 [ceil((stop - start)/step)]. stop > start. */
+GGML_API struct ggml_tensor *ggml_arange(struct ggml_context *ctx, float start, float stop, float step);
+
+/* cos(t*f_j), then sin(t*f_j), with f_j = max_period^(-j/half), j < half = dim/2; an odd last element is 0. timesteps
+ * F32 [n] -> F32 [dim, n]. */
+GGML_API struct ggml_tensor *ggml_timestep_embedding(struct ggml_context *ctx, struct ggml_tensor *timesteps, int dim,
+    int max_period);
+
+/* ---- normalisation, along rows; eps >= 0 ----------------------------------------------------------------------- */
+
+/* (x - mean)/sqrt(variance + eps). */
+GGML_API struct ggml_tensor *ggml_norm(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
+GGML_API struct ggml_tensor *ggml_norm_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
+
+/* x/sqrt(mean of x^2 + eps), for every finite row. */
+GGML_API struct ggml_tensor *ggml_rms_norm(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
+GGML_API struct ggml_tensor *ggml_rms_norm_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
+
+/* x/max(sqrt(sum of x^2), eps). */
+GGML_API struct ggml_tensor *ggml_l2_norm(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
+GGML_API struct ggml_tensor *ggml_l2_norm_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float eps);
+
+/* As ggml_norm, over groups of ceil(ne2/n_groups) channels (dim 2) and all of dims 0 and 1. */
+GGML_API struct ggml_tensor *ggml_group_norm(struct ggml_context *ctx, struct ggml_tensor *a, int n_groups,
+    float eps);
+GGML_API struct ggml_tensor *ggml_group_norm_inplace(struct ggml_context *ctx, struct ggml_tensor *a, int n_groups,
+    float eps);
+
+/* The gradient of rms_norm. a: gradient of the output, b: input. */
+GGML_API struct ggml_tensor *ggml_rms_norm_back(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, float eps);
+
+/* ---- matrix products ------------------------------------------------------------------------------------------- */
+
+/* y[i, j] = sum over k of a[k, i]*b[k, j]. a [k, n, A2, A3] of any type, not transposed; b [k, m, B2, B3] F32, B2 a
+ * multiple of A2 and B3 of A3: slice p of b meets slice p/(B2/A2) of a. -> F32 [n, m, B2, B3]. Quantised weights meet
+ * activations encoded in blocks of 8-bit codes; F32, F16 and BF16 weights are multiplied exactly as they are. */
+GGML_API struct ggml_tensor *ggml_mul_mat(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+
+/* The same with a matrix for each column: y[:, u, t] = as[:, :, ids[u, t]]*b[:, u mod nb, t]. as [k, n, E], b [k, nb,
+ * T], ids I32 [U, T] in 0 .. E-1, U a multiple of nb. -> F32 [n, U, T]. */
+GGML_API struct ggml_tensor *ggml_mul_mat_id(struct ggml_context *ctx, struct ggml_tensor *as, struct ggml_tensor *b,
+    struct ggml_tensor *ids);
+
+/* y[i, j] = sum over t of a[i, t]*b[j, t]. a [m, n, ...], b [p, n, ...] with slices as in ggml_mul_mat. -> F32 [m, p,
+ * B2, B3]. */
+GGML_API struct ggml_tensor *ggml_out_prod(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+
+/* Notes on a product: the precision of its sums and of its second operand (true where the op has a place for it). The
+ * CPU computes the same whatever they say. ggml_mul_mat_set_hint: GGML_HINT_SRC0_IS_HADAMARD replaces the product by
+ * the normalised fast Walsh-Hadamard transform of b's rows, of a power of two elements. */
+GGML_API bool ggml_prec_set_acc(struct ggml_tensor *a, enum ggml_prec prec);
+GGML_API bool ggml_prec_set_src(struct ggml_tensor *a, enum ggml_prec prec, int idx);
+GGML_API void ggml_mul_mat_set_prec(struct ggml_tensor *a, enum ggml_prec prec);
+GGML_API void ggml_mul_mat_set_hint(struct ggml_tensor *a, enum ggml_op_hint hint);
+
+/* X with A*X = B for lower triangular A [n, n, ...], B [k, n, ...], a row of the matrix along ne0; F32. left and
+ * lower true, uni false. */
+GGML_API struct ggml_tensor *ggml_solve_tri(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    bool left, bool lower, bool uni);
+
+/* ---- copies ---------------------------------------------------------------------------------------------------- */
+
+/* A packed copy of a; of the given shape with as many elements. */
+GGML_API struct ggml_tensor *ggml_dup(struct ggml_context *ctx, struct ggml_tensor *a);
+GGML_API struct ggml_tensor *ggml_dup_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_cont(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_cont_1d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0);
 GGML_API struct ggml_tensor *ggml_cont_2d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0, int64_t ne1);
@@ -732,217 +884,366 @@ GGML_API struct ggml_tensor *ggml_cont_3d(struct ggml_context *ctx, struct ggml_
     int64_t ne2);
 GGML_API struct ggml_tensor *ggml_cont_4d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0, int64_t ne1,
     int64_t ne2, int64_t ne3);
+
+/* a's elements in logical order, written into b: equal in number, shapes, layouts and types may differ. The result is
+ * a view of b. Between float types and to I32 (truncated; NaN 0, the nearest end of the range outside it) by value;
+ * into and out of block types in dense rows; bytes between equal types. */
+GGML_API struct ggml_tensor *ggml_cpy(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
+
+/* The same into a new tensor of a type. */
+GGML_API struct ggml_tensor *ggml_cast(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_type type);
+
+/* ---- views: never computed ------------------------------------------------------------------------------------- */
+
+/* The same elements under another shape. a is contiguous, the counts are equal. */
 GGML_API struct ggml_tensor *ggml_reshape(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
 GGML_API struct ggml_tensor *ggml_reshape_1d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0);
-GGML_API struct ggml_tensor *ggml_reshape_2d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0, int64_t
-    ne1);
-GGML_API struct ggml_tensor *ggml_reshape_3d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0, int64_t
-    ne1, int64_t ne2);
-GGML_API struct ggml_tensor *ggml_reshape_4d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0, int64_t
-    ne1, int64_t ne2, int64_t ne3);
-GGML_API struct ggml_tensor *ggml_view_1d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0, size_t
-    offset);
+GGML_API struct ggml_tensor *ggml_reshape_2d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
+    int64_t ne1);
+GGML_API struct ggml_tensor *ggml_reshape_3d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
+    int64_t ne1, int64_t ne2);
+GGML_API struct ggml_tensor *ggml_reshape_4d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
+    int64_t ne1, int64_t ne2, int64_t ne3);
+
+/* A window from byte `offset` of a on, with strides nb1 .. nb3 in bytes. NULL and one line of log if it ends past a's
+ * memory. */
+GGML_API struct ggml_tensor *ggml_view_1d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
+    size_t offset);
 GGML_API struct ggml_tensor *ggml_view_2d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0, int64_t ne1,
     size_t nb1, size_t offset);
 GGML_API struct ggml_tensor *ggml_view_3d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0, int64_t ne1,
     int64_t ne2, size_t nb1, size_t nb2, size_t offset);
 GGML_API struct ggml_tensor *ggml_view_4d(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0, int64_t ne1,
     int64_t ne2, int64_t ne3, size_t nb1, size_t nb2, size_t nb3, size_t offset);
-GGML_API struct ggml_tensor *ggml_permute(struct ggml_context *ctx, struct ggml_tensor *a, int axis0, int axis1, int
-    axis2, int axis3);
+
+/* Dimension d of a becomes dimension axis<d> of the result; dimensions 0 and 1 exchanged. */
+GGML_API struct ggml_tensor *ggml_permute(struct ggml_context *ctx, struct ggml_tensor *a, int axis0, int axis1,
+    int axis2, int axis3);
 GGML_API struct ggml_tensor *ggml_transpose(struct ggml_context *ctx, struct ggml_tensor *a);
+
+/* ---- rows and triangles ---------------------------------------------------------------------------------------- */
+
+/* y[:, i, p, q] = a[:, b[i, p, q], p, q]. a of any type [n, R, A2, A3], b I32 [r, A2, A3] -> F32 (I32 for I32) [n, r,
+ * A2, A3]. */
 GGML_API struct ggml_tensor *ggml_get_rows(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b);
-GGML_API struct ggml_tensor *ggml_get_rows_back(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b, struct ggml_tensor *c);
+
+/* Its gradient: rows of a [n, r] added to those of a zero tensor of c's shape [n, R] that b [r] names, in order. */
+GGML_API struct ggml_tensor *ggml_get_rows_back(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, struct ggml_tensor *c);
+
+/* a[:, c[i, p mod C1, q mod C2], p, q] = b[:, i, p, q], encoded in a's type; the result is a view of a [n, R, A2,
+ * A3]. b F32 or F16 [n, r, A2, A3], c I64 or I32 [r, C1, C2]. Of several rows with one number the last remains. */
 GGML_API struct ggml_tensor *ggml_set_rows(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
     struct ggml_tensor *c);
+
+/* [n, 1, ...] on the diagonal of [n, n, ...], zeros elsewhere. */
 GGML_API struct ggml_tensor *ggml_diag(struct ggml_context *ctx, struct ggml_tensor *a);
+
+/* Elements i0 > n_past + i1 become -infinity, or 0. */
 GGML_API struct ggml_tensor *ggml_diag_mask_inf(struct ggml_context *ctx, struct ggml_tensor *a, int n_past);
 GGML_API struct ggml_tensor *ggml_diag_mask_inf_inplace(struct ggml_context *ctx, struct ggml_tensor *a, int n_past);
 GGML_API struct ggml_tensor *ggml_diag_mask_zero(struct ggml_context *ctx, struct ggml_tensor *a, int n_past);
 GGML_API struct ggml_tensor *ggml_diag_mask_zero_inplace(struct ggml_context *ctx, struct ggml_tensor *a, int n_past);
-GGML_API struct ggml_tensor *ggml_clamp(struct ggml_context *ctx, struct ggml_tensor *a, float min, float max);
-GGML_API struct ggml_tensor *ggml_clamp_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float min, float
-    max);
+
+/* Square matrices with the part kept that `type` names (upper: i0 > i1, lower: i0 < i1, with or without the
+ * diagonal). F32. */
+GGML_API struct ggml_tensor *ggml_tri(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_tri_type type);
+
+/* ---- attention ------------------------------------------------------------------------------------------------- */
+
+/* exp(z - max)/sum along each row with z = scale*a + slope*mask. mask F32 or F16 [ne0, >= ne1, ...], dims 2 and 3 of
+ * a are multiples of its; NULL: none. max_bias > 0 (needs a mask): head h (dim 2) has the ALiBi slope m^(h+1); else
+ * slope 1. A row whose every z is -infinity gives zeros. */
 GGML_API struct ggml_tensor *ggml_soft_max(struct ggml_context *ctx, struct ggml_tensor *a);
 GGML_API struct ggml_tensor *ggml_soft_max_inplace(struct ggml_context *ctx, struct ggml_tensor *a);
-GGML_API struct ggml_tensor *ggml_soft_max_ext(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *mask, float scale, float max_bias);
-GGML_API struct ggml_tensor *ggml_soft_max_ext_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *mask, float scale, float max_bias);
+GGML_API struct ggml_tensor *ggml_soft_max_ext(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *mask, float scale, float max_bias);
+GGML_API struct ggml_tensor *ggml_soft_max_ext_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *mask, float scale, float max_bias);
+
+/* sinks F32 [ne2]: one more term exp(sink - max) in each row's sum, for a tensor of ggml_soft_max*. NULL takes them
+ * away. */
 GGML_API void ggml_soft_max_add_sinks(struct ggml_tensor *a, struct ggml_tensor *sinks);
-GGML_API struct ggml_tensor *ggml_soft_max_ext_back(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, float scale, float max_bias);
-GGML_API struct ggml_tensor *ggml_soft_max_ext_back_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, float scale, float max_bias);
-GGML_API struct ggml_tensor *ggml_rope(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b, int
-    n_dims, int mode);
+
+/* scale*b*(a - sum of a*b) along each row. a: gradient of the output, b: output; max_bias 0. */
+GGML_API struct ggml_tensor *ggml_soft_max_ext_back(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, float scale, float max_bias);
+GGML_API struct ggml_tensor *ggml_soft_max_ext_back_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, float scale, float max_bias);
+
+/* softmax(scale*q*k + slope*mask)*v in one node. q [dk, N, H, B] F32, k [dk, KV, Hk, B], v [dv, KV, Hv, B] of any
+ * type with rows that can be multiplied, H a multiple of Hk and Hv; mask F16 contiguous [>= KV, >= N, Hm, Bm] or
+ * NULL. logit_softcap c > 0: c*tanh(z/c) before the mask. -> F32 [dv, H, N, B]. A masked key contributes nothing
+ * whatever its memory holds; a row whose every key is masked gives zeros. */
+GGML_API struct ggml_tensor *ggml_flash_attn_ext(struct ggml_context *ctx, struct ggml_tensor *q,
+    struct ggml_tensor *k, struct ggml_tensor *v, struct ggml_tensor *mask, float scale, float max_bias,
+    float logit_softcap);
+
+/* Notes on it: precision (CPU: the same for all), an upper bound for unmasked keys (0: none), sinks F32 [H] as above.
+ * */
+GGML_API void ggml_flash_attn_ext_set_prec(struct ggml_tensor *a, enum ggml_prec prec);
+GGML_API enum ggml_prec ggml_flash_attn_ext_get_prec(const struct ggml_tensor *a);
+GGML_API void ggml_flash_attn_ext_set_n_kv_max(struct ggml_tensor *a, int32_t n_kv_max);
+GGML_API void ggml_flash_attn_ext_add_sinks(struct ggml_tensor *a, struct ggml_tensor *sinks);
+
+/* Not defined: always stops. */
+GGML_API struct ggml_tensor *ggml_flash_attn_back(struct ggml_context *ctx, struct ggml_tensor *q,
+    struct ggml_tensor *k, struct ggml_tensor *v, struct ggml_tensor *d, bool masked);
+
+/* Sum over heads of max(q_h*k_j, 0)*weights_h, plus mask. q F32 [d, H, T, B], k [d, 1, KV, B], weights F32 [H, T, 1,
+ * B], mask F16 [KV, T, 1, Bm] -> F32 [KV, T, 1, B]. */
+GGML_API struct ggml_tensor *ggml_lightning_indexer(struct ggml_context *ctx, struct ggml_tensor *q,
+    struct ggml_tensor *k, struct ggml_tensor *weights, struct ggml_tensor *mask);
+
+/* ---- rotary position embedding --------------------------------------------------------------------------------- */
+
+/* Pairs of a's elements turned by an angle that grows with the position. a [D, H, T, B] F32 or F16, b (positions) I32
+ * [T]; c F32 [>= n_dims/2] divides the frequencies, or NULL. Pair i turns by
+ * pos*freq_scale*freq_base^(-2i/n_dims)/c[i]; computed for each position on its own, so the error does not grow along
+ * a row. mode GGML_ROPE_TYPE_*: NORMAL pairs (2i, 2i+1), NEOX (i, i + n_dims/2). n_dims is even and at most D; the
+ * rest of a row is copied. ext_factor != 0 blends frequencies by YaRN between beta_fast and beta_slow turns in
+ * n_ctx_orig; attn_factor multiplies the result. */
+GGML_API struct ggml_tensor *ggml_rope(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    int n_dims, int mode);
 GGML_API struct ggml_tensor *ggml_rope_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
     int n_dims, int mode);
 GGML_API struct ggml_tensor *ggml_rope_ext(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
     struct ggml_tensor *c, int n_dims, int mode, int n_ctx_orig, float freq_base, float freq_scale, float ext_factor,
     float attn_factor, float beta_fast, float beta_slow);
-GGML_API struct ggml_tensor *ggml_rope_multi(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
-    struct ggml_tensor *c, int n_dims, int sections[GGML_MROPE_SECTIONS], int mode, int n_ctx_orig, float freq_base,
+GGML_API struct ggml_tensor *ggml_rope_ext_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, struct ggml_tensor *c, int n_dims, int mode, int n_ctx_orig, float freq_base,
     float freq_scale, float ext_factor, float attn_factor, float beta_fast, float beta_slow);
-GGML_API struct ggml_tensor *ggml_rope_ext_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b, struct ggml_tensor *c, int n_dims, int mode, int n_ctx_orig, float freq_base, float freq_scale, float
-    ext_factor, float attn_factor, float beta_fast, float beta_slow);
-GGML_API struct ggml_tensor *ggml_rope_multi_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, struct ggml_tensor *c, int n_dims, int sections[GGML_MROPE_SECTIONS], int mode, int n_ctx_orig,
-    float freq_base, float freq_scale, float ext_factor, float attn_factor, float beta_fast, float beta_slow);
 GGML_API struct ggml_tensor *ggml_rope_custom(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
     int n_dims, int mode, int n_ctx_orig, float freq_base, float freq_scale, float ext_factor, float attn_factor,
     float beta_fast, float beta_slow);
-GGML_API struct ggml_tensor *ggml_rope_custom_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, int n_dims, int mode, int n_ctx_orig, float freq_base, float freq_scale, float ext_factor, float
-    attn_factor, float beta_fast, float beta_slow);
+GGML_API struct ggml_tensor *ggml_rope_custom_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, int n_dims, int mode, int n_ctx_orig, float freq_base, float freq_scale, float ext_factor,
+    float attn_factor, float beta_fast, float beta_slow);
+
+/* Positions of several axes, b I32 [4*T] (time, height, width, extra): sections say how many pairs in turn take which
+ * axis. MROPE and IMROPE pair as NEOX; VISION turns (i, i + n_dims) with D = 2*n_dims. */
+GGML_API struct ggml_tensor *ggml_rope_multi(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    struct ggml_tensor *c, int n_dims, int sections[GGML_MROPE_SECTIONS], int mode, int n_ctx_orig, float freq_base,
+    float freq_scale, float ext_factor, float attn_factor, float beta_fast, float beta_slow);
+GGML_API struct ggml_tensor *ggml_rope_multi_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, struct ggml_tensor *c, int n_dims, int sections[GGML_MROPE_SECTIONS], int mode,
+    int n_ctx_orig, float freq_base, float freq_scale, float ext_factor, float attn_factor, float beta_fast,
+    float beta_slow);
+
+/* The opposite turn. */
+GGML_API struct ggml_tensor *ggml_rope_ext_back(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, struct ggml_tensor *c, int n_dims, int mode, int n_ctx_orig, float freq_base,
+    float freq_scale, float ext_factor, float attn_factor, float beta_fast, float beta_slow);
+GGML_API struct ggml_tensor *ggml_rope_multi_back(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, struct ggml_tensor *c, int n_dims, int sections[4], int mode, int n_ctx_orig,
+    float freq_base, float freq_scale, float ext_factor, float attn_factor, float beta_fast, float beta_slow);
+
+/* The first n_offs elements of a row are copied, the turned ones follow. Not for VISION. Returns a. */
+GGML_API struct ggml_tensor *ggml_rope_set_offset(struct ggml_tensor *a, int n_offs);
+
+/* The pairs between which YaRN blends: dims[0] <= dims[1]. */
 GGML_API void ggml_rope_yarn_corr_dims(int n_dims, int n_ctx_orig, float freq_base, float beta_fast, float beta_slow,
     float dims[2]);
-GGML_API struct ggml_tensor *ggml_rope_ext_back(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b, struct ggml_tensor *c, int n_dims, int mode, int n_ctx_orig, float freq_base, float freq_scale, float
-    ext_factor, float attn_factor, float beta_fast, float beta_slow);
-GGML_API struct ggml_tensor *ggml_rope_multi_back(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b, struct ggml_tensor *c, int n_dims, int sections[4], int mode, int n_ctx_orig, float freq_base, float
-    freq_scale, float ext_factor, float attn_factor, float beta_fast, float beta_slow);
-GGML_API struct ggml_tensor *ggml_rope_set_offset(struct ggml_tensor *a, int n_offs);
-GGML_API struct ggml_tensor *ggml_im2col(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b, int
-    s0, int s1, int p0, int p1, int d0, int d1, bool is_2D, enum ggml_type dst_type);
+
+/* ---- convolution. out(n, k) = (n + 2p - d*(k - 1) - 1)/s + 1 with stride s, padding p, gap d ------------------- */
+
+/* The windows as columns. a, the kernel [KW, KH, IC, OC], gives its shape only; b [W, H, IC, N] -> [IC*KH*KW, OW, OH,
+ * N] F32 or F16. Not 2-D: a [K, IC, OC], b [L, IC, N] -> [IC*K, OL, N]. */
+GGML_API struct ggml_tensor *ggml_im2col(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    int s0, int s1, int p0, int p1, int d0, int d1, bool is_2D, enum ggml_type dst_type);
+
+/* The gradient of im2col: columns a added back to an F32 tensor of shape ne. b: kernel, for its shape. */
 GGML_API struct ggml_tensor *ggml_im2col_back(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
     int64_t *ne, int s0, int s1, int p0, int p1, int d0, int d1, bool is_2D);
+
+/* a [KW, KH, KD, IC*OC], b [W, H, D, IC*N] -> [IC*KD*KH*KW, OW, OH, OD*N]. */
+GGML_API struct ggml_tensor *ggml_im2col_3d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    int64_t IC, int s0, int s1, int s2, int p0, int p1, int p2, int d0, int d1, int d2, enum ggml_type dst_type);
+
+/* a [K*oc, T], overlapping windows of K added at steps s0: [(T - 1)*s0 + K - 2*p0, oc]. */
 GGML_API struct ggml_tensor *ggml_col2im_1d(struct ggml_context *ctx, struct ggml_tensor *a, int s0, int oc, int p0);
-GGML_API struct ggml_tensor *ggml_conv_1d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b, int
-    s0, int p0, int d0);
+
+/* a [K, IC, OC], b [L, IC, N] -> [OL, OC, N], by columns and a product; columns are F16 only for an F16 kernel. _ph:
+ * p = K/2. _dw: a [K, 1, C], each channel on its own. */
+GGML_API struct ggml_tensor *ggml_conv_1d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    int s0, int p0, int d0);
 GGML_API struct ggml_tensor *ggml_conv_1d_ph(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
     int s, int d);
 GGML_API struct ggml_tensor *ggml_conv_1d_dw(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
     int s0, int p0, int d0);
-GGML_API struct ggml_tensor *ggml_conv_1d_dw_ph(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b, int s0, int d0);
-GGML_API struct ggml_tensor *ggml_conv_transpose_1d(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, int s0, int p0, int d0);
-GGML_API struct ggml_tensor *ggml_conv_2d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b, int
-    s0, int s1, int p0, int p1, int d0, int d1);
-GGML_API struct ggml_tensor *ggml_im2col_3d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
-    int64_t IC, int s0, int s1, int s2, int p0, int p1, int p2, int d0, int d1, int d2, enum ggml_type dst_type);
-GGML_API struct ggml_tensor *ggml_conv_3d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
-    int64_t IC, int s0, int s1, int s2, int p0, int p1, int p2, int d0, int d1, int d2);
-GGML_API struct ggml_tensor *ggml_conv_2d_sk_p0(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b);
-GGML_API struct ggml_tensor *ggml_conv_2d_s1_ph(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b);
+GGML_API struct ggml_tensor *ggml_conv_1d_dw_ph(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, int s0, int d0);
+
+/* a [KW, KH, IC, OC], b [W, H, IC, N] -> [OW, OH, OC, N]. _sk_p0: s = kernel size, p = 0. _s1_ph: s = 1, p = half the
+ * kernel. _dw: a [KW, KH, 1, C]. */
+GGML_API struct ggml_tensor *ggml_conv_2d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    int s0, int s1, int p0, int p1, int d0, int d1);
+GGML_API struct ggml_tensor *ggml_conv_2d_sk_p0(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b);
+GGML_API struct ggml_tensor *ggml_conv_2d_s1_ph(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b);
 GGML_API struct ggml_tensor *ggml_conv_2d_dw(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
     int s0, int s1, int p0, int p1, int d0, int d1);
-GGML_API struct ggml_tensor *ggml_conv_2d_dw_direct(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, int stride0, int stride1, int pad0, int pad1, int dilation0, int dilation1);
-GGML_API struct ggml_tensor *ggml_conv_transpose_2d_p0(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, int stride);
-GGML_API struct ggml_tensor *ggml_conv_2d_direct(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b, int s0, int s1, int p0, int p1, int d0, int d1);
-GGML_API struct ggml_tensor *ggml_conv_3d_direct(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *b, int s0, int s1, int s2, int p0, int p1, int p2, int d0, int d1, int d2, int n_channels, int n_batch, int
-    n_channels_out);
-GGML_API struct ggml_tensor *ggml_pool_1d(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_op_pool op, int
-    k0, int s0, int p0);
-GGML_API struct ggml_tensor *ggml_pool_2d(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_op_pool op, int
-    k0, int k1, int s0, int s1, float p0, float p1);
-GGML_API struct ggml_tensor *ggml_pool_2d_back(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *af, enum ggml_op_pool op, int k0, int k1, int s0, int s1, float p0, float p1);
-GGML_API struct ggml_tensor *ggml_upscale(struct ggml_context *ctx, struct ggml_tensor *a, int scale_factor, enum
-    ggml_scale_mode mode);
-GGML_API struct ggml_tensor *ggml_upscale_ext(struct ggml_context *ctx, struct ggml_tensor *a, int ne0, int ne1, int
-    ne2, int ne3, enum ggml_scale_mode mode);
-GGML_API struct ggml_tensor *ggml_interpolate(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0, int64_t
-    ne1, int64_t ne2, int64_t ne3, uint32_t mode);
-GGML_API struct ggml_tensor *ggml_pad(struct ggml_context *ctx, struct ggml_tensor *a, int p0, int p1, int p2, int
-    p3);
-GGML_API struct ggml_tensor *ggml_pad_circular(struct ggml_context *ctx, struct ggml_tensor *a, int p0, int p1, int
-    p2, int p3);
+
+/* a [KW, KH, KD, IC*OC], b [W, H, D, IC*N] -> [OW, OH, OD, OC*N]. */
+GGML_API struct ggml_tensor *ggml_conv_3d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
+    int64_t IC, int s0, int s1, int s2, int p0, int p1, int p2, int d0, int d1, int d2);
+
+/* The same as one node each, without columns in memory; kernel F32 or F16, data F32. conv_2d_dw_direct keeps data
+ * whose channels lie innermost that way. */
+GGML_API struct ggml_tensor *ggml_conv_2d_direct(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, int s0, int s1, int p0, int p1, int d0, int d1);
+GGML_API struct ggml_tensor *ggml_conv_2d_dw_direct(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, int stride0, int stride1, int pad0, int pad1, int dilation0, int dilation1);
+GGML_API struct ggml_tensor *ggml_conv_3d_direct(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, int s0, int s1, int s2, int p0, int p1, int p2, int d0, int d1, int d2, int n_channels,
+    int n_batch, int n_channels_out);
+
+/* a [K, OC, IC], b [L, IC, N] -> F32 [(L - 1)*s0 + K, OC, N]; p0 = 0, d0 = 1. */
+GGML_API struct ggml_tensor *ggml_conv_transpose_1d(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, int s0, int p0, int d0);
+
+/* a [KW, KH, OC, IC], b [W, H, IC, N] -> F32 [(W - 1)*stride + KW, (H - 1)*stride + KH, OC, N]. */
+GGML_API struct ggml_tensor *ggml_conv_transpose_2d_p0(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, int stride);
+
+/* ---- grids ----------------------------------------------------------------------------------------------------- */
+
+/* Largest (0) or mean (1) of windows of k elements at steps s, F32 or F16 -> F32 [(n + 2p - k)/s + 1, ...]. Elements
+ * in the padding do not take part; the mean of pool_1d counts those that do, that of pool_2d always k0*k1. */
+GGML_API struct ggml_tensor *ggml_pool_1d(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_op_pool op,
+    int k0, int s0, int p0);
+GGML_API struct ggml_tensor *ggml_pool_2d(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_op_pool op,
+    int k0, int k1, int s0, int s1, float p0, float p1);
+
+/* The gradient of pool_2d. a: gradient of the output, af: input. */
+GGML_API struct ggml_tensor *ggml_pool_2d_back(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *af, enum ggml_op_pool op, int k0, int k1, int s0, int s1, float p0, float p1);
+
+/* F32 resized to a multiple of ne0 and ne1, or to any size; mode: enum ggml_scale_mode, with GGML_SCALE_FLAG_* for
+ * ggml_interpolate. */
+GGML_API struct ggml_tensor *ggml_upscale(struct ggml_context *ctx, struct ggml_tensor *a, int scale_factor,
+    enum ggml_scale_mode mode);
+GGML_API struct ggml_tensor *ggml_upscale_ext(struct ggml_context *ctx, struct ggml_tensor *a, int ne0, int ne1,
+    int ne2, int ne3, enum ggml_scale_mode mode);
+GGML_API struct ggml_tensor *ggml_interpolate(struct ggml_context *ctx, struct ggml_tensor *a, int64_t ne0,
+    int64_t ne1, int64_t ne2, int64_t ne3, uint32_t mode);
+
+/* Zeros, or a's own elements in turn (circular), in front of (lp) and behind (rp) each dimension. F32. */
+GGML_API struct ggml_tensor *ggml_pad(struct ggml_context *ctx, struct ggml_tensor *a, int p0, int p1, int p2,
+    int p3);
+GGML_API struct ggml_tensor *ggml_pad_circular(struct ggml_context *ctx, struct ggml_tensor *a, int p0, int p1,
+    int p2, int p3);
 GGML_API struct ggml_tensor *ggml_pad_ext(struct ggml_context *ctx, struct ggml_tensor *a, int lp0, int rp0, int lp1,
     int rp1, int lp2, int rp2, int lp3, int rp3);
 GGML_API struct ggml_tensor *ggml_pad_ext_circular(struct ggml_context *ctx, struct ggml_tensor *a, int lp0, int rp0,
     int lp1, int rp1, int lp2, int rp2, int lp3, int rp3);
+
+/* p0 and p1 elements mirrored at the ends of each row, the end itself not repeated. F32; p < ne0. */
 GGML_API struct ggml_tensor *ggml_pad_reflect_1d(struct ggml_context *ctx, struct ggml_tensor *a, int p0, int p1);
-GGML_API struct ggml_tensor *ggml_roll(struct ggml_context *ctx, struct ggml_tensor *a, int shift0, int shift1, int
-    shift2, int shift3);
-GGML_API struct ggml_tensor *ggml_tri(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_tri_type type);
-GGML_API struct ggml_tensor *ggml_fill(struct ggml_context *ctx, struct ggml_tensor *a, float c);
-GGML_API struct ggml_tensor *ggml_fill_inplace(struct ggml_context *ctx, struct ggml_tensor *a, float c);
-GGML_API struct ggml_tensor *ggml_timestep_embedding(struct ggml_context *ctx, struct ggml_tensor *timesteps, int dim,
-    int max_period);
-GGML_API struct ggml_tensor *ggml_argsort(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_sort_order
-    order);
-GGML_API struct ggml_tensor *ggml_argsort_top_k(struct ggml_context *ctx, struct ggml_tensor *a, int k);
-GGML_API struct ggml_tensor *ggml_top_k(struct ggml_context *ctx, struct ggml_tensor *a, int k);
-GGML_API struct ggml_tensor *ggml_arange(struct ggml_context *ctx, float start, float stop, float step);
-GGML_API struct ggml_tensor *ggml_flash_attn_ext(struct ggml_context *ctx, struct ggml_tensor *q, struct ggml_tensor
-    *k, struct ggml_tensor *v, struct ggml_tensor *mask, float scale, float max_bias, float logit_softcap);
-GGML_API void ggml_flash_attn_ext_set_prec(struct ggml_tensor *a, enum ggml_prec prec);
-GGML_API enum ggml_prec ggml_flash_attn_ext_get_prec(const struct ggml_tensor *a);
-GGML_API void ggml_flash_attn_ext_set_n_kv_max(struct ggml_tensor *a, int32_t n_kv_max);
-GGML_API void ggml_flash_attn_ext_add_sinks(struct ggml_tensor *a, struct ggml_tensor *sinks);
-GGML_API struct ggml_tensor *ggml_flash_attn_back(struct ggml_context *ctx, struct ggml_tensor *q, struct ggml_tensor
-    *k, struct ggml_tensor *v, struct ggml_tensor *d, bool masked);
-GGML_API struct ggml_tensor *ggml_ssm_conv(struct ggml_context *ctx, struct ggml_tensor *sx, struct ggml_tensor *c);
-GGML_API struct ggml_tensor *ggml_ssm_scan(struct ggml_context *ctx, struct ggml_tensor *s, struct ggml_tensor *x,
-    struct ggml_tensor *dt, struct ggml_tensor *A, struct ggml_tensor *B, struct ggml_tensor *C, struct ggml_tensor
-    *ids, int64_t K);
+
+/* y[i + shift mod ne] = x[i] in all dimensions. |shift| < ne. */
+GGML_API struct ggml_tensor *ggml_roll(struct ggml_context *ctx, struct ggml_tensor *a, int shift0, int shift1,
+    int shift2, int shift3);
+
+/* [C, W, H] in windows of w*w, padded with zeros: [C, w, w, count]; and back to [C, w0, h0]. F32. */
 GGML_API struct ggml_tensor *ggml_win_part(struct ggml_context *ctx, struct ggml_tensor *a, int w);
 GGML_API struct ggml_tensor *ggml_win_unpart(struct ggml_context *ctx, struct ggml_tensor *a, int w0, int h0, int w);
-GGML_API struct ggml_tensor *ggml_unary(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_unary_op op);
-GGML_API struct ggml_tensor *ggml_unary_inplace(struct ggml_context *ctx, struct ggml_tensor *a, enum ggml_unary_op
-    op);
+
+/* y[:, j, i] = a[:, n - 1 - j + i] with n = qh = kh, a F16 [C, 2n - 1] -> F16 [C, n, n]. */
 GGML_API struct ggml_tensor *ggml_get_rel_pos(struct ggml_context *ctx, struct ggml_tensor *a, int qh, int kh);
+
+/* a[kx + K*ky, q] + pw[kx, q] + ph[ky, q]: attention logits with decomposed relative positions. F32. */
 GGML_API struct ggml_tensor *ggml_add_rel_pos(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *pw,
     struct ggml_tensor *ph);
-GGML_API struct ggml_tensor *ggml_add_rel_pos_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *pw, struct ggml_tensor *ph);
+GGML_API struct ggml_tensor *ggml_add_rel_pos_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *pw, struct ggml_tensor *ph);
+
+/* ---- recurrences. F32; S head size, H heads, T tokens, n sequences; states follow the outputs in the result ---- */
+
+/* y[i, t, s] = sum over k of sx[t + k, i, s]*c[k, i]. sx [d_conv - 1 + n, d_inner, S], c [d_conv, d_inner] ->
+ * [d_inner, n, S]. */
+GGML_API struct ggml_tensor *ggml_ssm_conv(struct ggml_context *ctx, struct ggml_tensor *sx, struct ggml_tensor *c);
+
+/* Selective scan (Mamba). s [d_state, dim, h, >= S], x [dim, h, n, S], dt [h, n, S], A [1 or d_state, h], B and C
+ * [d_state, g, n, S], ids I32 [S]: which states of s to start from. -> the n(x) outputs, then K states after the
+ * last, the last but one, ... token. */
+GGML_API struct ggml_tensor *ggml_ssm_scan(struct ggml_context *ctx, struct ggml_tensor *s, struct ggml_tensor *x,
+    struct ggml_tensor *dt, struct ggml_tensor *A, struct ggml_tensor *B, struct ggml_tensor *C,
+    struct ggml_tensor *ids, int64_t K);
+
+/* Linear attention: operands [S, H, T], state S*S*H elements for each of its ne1 sequences -> [S*H, T + S*n]. wkv6: y
+ * = r*(k v tf + M), M = M td + k v. gated: M = M g + k v, y = scale*q*M. wkv7: M = M w + v k + (M a) b, y = M r. */
 GGML_API struct ggml_tensor *ggml_rwkv_wkv6(struct ggml_context *ctx, struct ggml_tensor *k, struct ggml_tensor *v,
     struct ggml_tensor *r, struct ggml_tensor *tf, struct ggml_tensor *td, struct ggml_tensor *state);
-GGML_API struct ggml_tensor *ggml_gated_linear_attn(struct ggml_context *ctx, struct ggml_tensor *k, struct
-    ggml_tensor *v, struct ggml_tensor *q, struct ggml_tensor *g, struct ggml_tensor *state, float scale);
+GGML_API struct ggml_tensor *ggml_gated_linear_attn(struct ggml_context *ctx, struct ggml_tensor *k,
+    struct ggml_tensor *v, struct ggml_tensor *q, struct ggml_tensor *g, struct ggml_tensor *state, float scale);
 GGML_API struct ggml_tensor *ggml_rwkv_wkv7(struct ggml_context *ctx, struct ggml_tensor *r, struct ggml_tensor *w,
-    struct ggml_tensor *k, struct ggml_tensor *v, struct ggml_tensor *a, struct ggml_tensor *b, struct ggml_tensor
-    *state);
-GGML_API struct ggml_tensor *ggml_solve_tri(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
-    bool left, bool lower, bool uni);
-GGML_API struct ggml_tensor *ggml_gated_delta_net(struct ggml_context *ctx, struct ggml_tensor *q, struct ggml_tensor
-    *k, struct ggml_tensor *v, struct ggml_tensor *g, struct ggml_tensor *beta, struct ggml_tensor *state, int64_t K);
-GGML_API struct ggml_tensor *ggml_lightning_indexer(struct ggml_context *ctx, struct ggml_tensor *q, struct
-    ggml_tensor *k, struct ggml_tensor *weights, struct ggml_tensor *mask);
-GGML_API struct ggml_tensor *ggml_dsv4_hc_comb(struct ggml_context *ctx, struct ggml_tensor *mixes, struct ggml_tensor
-    *scale, struct ggml_tensor *base, float eps, int32_t n_iter);
-GGML_API struct ggml_tensor *ggml_dsv4_hc_pre(struct ggml_context *ctx, struct ggml_tensor *x, struct ggml_tensor
-    *weights);
-GGML_API struct ggml_tensor *ggml_dsv4_hc_pre_gated(struct ggml_context *ctx, struct ggml_tensor *x, struct
-    ggml_tensor *gate, float scale);
-GGML_API struct ggml_tensor *ggml_dsv4_hc_post(struct ggml_context *ctx, struct ggml_tensor *x, struct ggml_tensor
-    *residual, struct ggml_tensor *post, struct ggml_tensor *comb);
+    struct ggml_tensor *k, struct ggml_tensor *v, struct ggml_tensor *a, struct ggml_tensor *b,
+    struct ggml_tensor *state);
+
+/* q, k [S, Hk, T, B'], v [S, H, T, B], g [1 or S, H, T, B], beta [1, H, T, B], state [S, S, H, B]: M = M exp(g), M +=
+ * k (v - M k) beta, y = M q/sqrt S. -> [S*H, T*B + K*S*B]: outputs, then K states, newest first. */
+GGML_API struct ggml_tensor *ggml_gated_delta_net(struct ggml_context *ctx, struct ggml_tensor *q,
+    struct ggml_tensor *k, struct ggml_tensor *v, struct ggml_tensor *g, struct ggml_tensor *beta,
+    struct ggml_tensor *state, int64_t K);
+
+/* Hyper-connections of four streams: the mixing matrices [4, 4, T] from mixes [24, T], made doubly stochastic in
+ * n_iter rounds. */
+GGML_API struct ggml_tensor *ggml_dsv4_hc_comb(struct ggml_context *ctx, struct ggml_tensor *mixes,
+    struct ggml_tensor *scale, struct ggml_tensor *base, float eps, int32_t n_iter);
+
+/* x [n, hc, T]: the sum of streams weighted by weights [hc, T]; or scale*sum of x*sigmoid(gate). -> [n, T]. */
+GGML_API struct ggml_tensor *ggml_dsv4_hc_pre(struct ggml_context *ctx, struct ggml_tensor *x,
+    struct ggml_tensor *weights);
+GGML_API struct ggml_tensor *ggml_dsv4_hc_pre_gated(struct ggml_context *ctx, struct ggml_tensor *x,
+    struct ggml_tensor *gate, float scale);
+
+/* y_d = x*post_d + sum over s of residual_s*comb[d, s]; comb NULL: residual_d. x [n, T], residual [n, hc, T] -> [n,
+ * hc, T]. */
+GGML_API struct ggml_tensor *ggml_dsv4_hc_post(struct ggml_context *ctx, struct ggml_tensor *x,
+    struct ggml_tensor *residual, struct ggml_tensor *post, struct ggml_tensor *comb);
+
+/* ---- the program's own ----------------------------------------------------------------------------------------- */
+
+/* fun(result, operands, ith, nth, userdata) is called by nth threads at once, ith 0 .. nth-1 each on its own share;
+ * nth is at most n_tasks (GGML_N_TASKS_MAX: as many as there are). Results are as a, or of the given type and shape
+ * with up to 9 args as sources. */
 GGML_API struct ggml_tensor *ggml_map_custom1(struct ggml_context *ctx, struct ggml_tensor *a, ggml_custom1_op_t fun,
     int n_tasks, void *userdata);
 GGML_API struct ggml_tensor *ggml_map_custom1_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
     ggml_custom1_op_t fun, int n_tasks, void *userdata);
 GGML_API struct ggml_tensor *ggml_map_custom2(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
     ggml_custom2_op_t fun, int n_tasks, void *userdata);
-GGML_API struct ggml_tensor *ggml_map_custom2_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, ggml_custom2_op_t fun, int n_tasks, void *userdata);
+GGML_API struct ggml_tensor *ggml_map_custom2_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, ggml_custom2_op_t fun, int n_tasks, void *userdata);
 GGML_API struct ggml_tensor *ggml_map_custom3(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
     struct ggml_tensor *c, ggml_custom3_op_t fun, int n_tasks, void *userdata);
-GGML_API struct ggml_tensor *ggml_map_custom3_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, struct ggml_tensor *c, ggml_custom3_op_t fun, int n_tasks, void *userdata);
+GGML_API struct ggml_tensor *ggml_map_custom3_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, struct ggml_tensor *c, ggml_custom3_op_t fun, int n_tasks, void *userdata);
 GGML_API struct ggml_tensor *ggml_custom_4d(struct ggml_context *ctx, enum ggml_type type, int64_t ne0, int64_t ne1,
-    int64_t ne2, int64_t ne3, struct ggml_tensor **args, int n_args, ggml_custom_op_t fun, int n_tasks, void
-    *userdata);
-GGML_API struct ggml_tensor *ggml_custom_inplace(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    **args, int n_args, ggml_custom_op_t fun, int n_tasks, void *userdata);
-GGML_API struct ggml_tensor *ggml_cross_entropy_loss(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b);
-GGML_API struct ggml_tensor *ggml_cross_entropy_loss_back(struct ggml_context *ctx, struct ggml_tensor *a, struct
-    ggml_tensor *b, struct ggml_tensor *c);
-GGML_API struct ggml_tensor *ggml_opt_step_adamw(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *grad, struct ggml_tensor *m, struct ggml_tensor *v, struct ggml_tensor *adamw_params);
-GGML_API struct ggml_tensor *ggml_opt_step_sgd(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor
-    *grad, struct ggml_tensor *sgd_params);
+    int64_t ne2, int64_t ne3, struct ggml_tensor **args, int n_args, ggml_custom_op_t fun, int n_tasks,
+    void *userdata);
+GGML_API struct ggml_tensor *ggml_custom_inplace(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor **args, int n_args, ggml_custom_op_t fun, int n_tasks, void *userdata);
+
+/* ---- training -------------------------------------------------------------------------------------------------- */
+
+/* -(1/rows)*sum of b*log softmax(a), [1]. a: logits, b: labels as probabilities, same shape. */
+GGML_API struct ggml_tensor *ggml_cross_entropy_loss(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b);
+
+/* (softmax(b) - c)*a/rows. a: gradient of the loss, one element; b: logits, c: labels. */
+GGML_API struct ggml_tensor *ggml_cross_entropy_loss_back(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *b, struct ggml_tensor *c);
+
+/* One step of AdamW on a parameter a, in place: with params F32 {alpha, beta1, beta2, eps, decay, 1/(1 - beta1^t),
+ * 1/(1 - beta2^t)}; m and v, the moments, are written too. Of plain gradient descent, with {alpha, decay}. */
+GGML_API struct ggml_tensor *ggml_opt_step_adamw(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *grad, struct ggml_tensor *m, struct ggml_tensor *v, struct ggml_tensor *adamw_params);
+GGML_API struct ggml_tensor *ggml_opt_step_sgd(struct ggml_context *ctx, struct ggml_tensor *a,
+    struct ggml_tensor *grad, struct ggml_tensor *sgd_params);
+
 GGML_API struct ggml_tensor *ggml_build_forward_select(struct ggml_cgraph *cgraph, struct ggml_tensor **tensors, int
     n_tensors, int idx);
 GGML_API void ggml_build_forward_expand(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
