@@ -101,14 +101,15 @@ static bool reserve(struct llama_context *ctx, int64_t n_tokens, int64_t n_outpu
     g->measuring = true;
     const bool built = build(g, &shape);
     g->measuring = false;
-    return built && is_supported(ctx) && ggml_backend_sched_reserve(ctx->sched, g->gf);
+    if (built && !is_supported(ctx)) return false;
+    if (built && ggml_backend_sched_reserve(ctx->sched, g->gf)) return true;
+    log_error("%s: no memory to compute batches of %lld tokens", model_file_name(ctx->model), (long long) n_tokens);
+    return false;
 }
 
 bool graph_reserve(struct llama_context *ctx) {
     const int64_t n = ctx->params.n_ubatch;
-    if (reserve(ctx, 1, 1) && reserve(ctx, n, n) && reserve(ctx, n, 1)) return true;
-    log_error("%s: no memory to compute batches of %u tokens", model_file_name(ctx->model), ctx->params.n_ubatch);
-    return false;
+    return reserve(ctx, 1, 1) && reserve(ctx, n, n) && reserve(ctx, n, 1);
 }
 
 bool graph_init(struct llama_context *ctx) {
