@@ -182,6 +182,9 @@ static void traits_link(void) {
         traits[i].to_float       = quant_types[i].unpack;
         traits[i].from_float_ref = quant_types[i].pack;
     }
+    /* formats of activations inside a product: programs are not offered their decoders */
+    traits[GGML_TYPE_Q8_1].to_float = traits[GGML_TYPE_Q8_K].to_float = NULL;
+    traits[GGML_TYPE_Q8_K].from_float_ref = NULL;
 }
 
 const struct ggml_type_traits *ggml_get_type_traits(enum ggml_type type) {
