@@ -1,0 +1,113 @@
+/* Packing and unpacking give the bytes of the reference: hashes of what another implementation of the formats (ggml 0.25.3, its
+ * x86-64 build) gives for the same data. With the path of such a library as argument this program prints the table anew. */
+
+#include "ggml.h"
+#include "check.h"
+
+#include <dlfcn.h>
+
+enum { ROW = 512, ROWS = 32, N = ROW*ROWS };
+
+/* What the packers are fed: each kind has its own traps. */
+static float draw(int kind, int i, uint64_t *s) {
+    const float g = rnd_f32(s) + rnd_f32(s) + rnd_f32(s) + rnd_f32(s);
+    const uint64_t u = rnd_u64(s);
+    switch (kind) {
+    case 0:  return g;
+    case 1:  return ldexpf(g, (int) (u % 25) - 12);             /* wide */
+    case 2:  return (float) ((int) (u % 129) - 64)/8.0f;        /* ties */
+    case 3:  return 0.0f;
+    case 4:  return u % 20 ? 0.0f : g;                          /* sparse */
+    case 5:  return g*1e-17f;                                   /* below what counts as zero */
+    case 6:  return g*1e4f;
+    case 7:  return fabsf(g);
+    case 8:  return -1.5f;
+    case 9:  return i/16 % 3 ? g : 0.0f;                        /* groups of zeros */
+    case 10: return i/32 % 2 ? g : g*1e-3f;                     /* groups of different size */
+    default: return g*1e-7f;
+    }
+}
+enum { KINDS = 12 };
+
+struct golden { enum ggml_type type; uint64_t plain, weighted, unpacked; };
+static const struct golden golden[] = {
+    {  1, 0x56e3726fda5232f0, 0x56e3726fda5232f0, 0x774e59a647a9145e },   /* f16 */
+    {  2, 0x7ddc2bfbd17983b7, 0xf9ff7cb5072524b7, 0x702f776db3016c98 },   /* q4_0 */
+    {  3, 0x39a0c055d7bccf67, 0x9d37b5c042fb22f0, 0x54bb7a8716fdcd29 },   /* q4_1 */
+    {  6, 0x3f1580309aed1fb8, 0x6b39ed2244c289a9, 0xd2fc335afc46fc86 },   /* q5_0 */
+    {  7, 0x74855a8c4fd27a96, 0xdbb69c66e0310c82, 0x634b6d785827a8e7 },   /* q5_1 */
+    {  8, 0x542dfc5619b28b90, 0x542dfc5619b28b90, 0x2379c7ee8f51a53e },   /* q8_0 */
+    { 10, 0x647a6e3fe060f17a, 0x56573d0c0a43461a, 0x191fba47f738ec67 },   /* q2_K */
+    { 11, 0x6ba2e7324c7f5ac1, 0xf0bf376f3dac0f16, 0x9e568502b19499fc },   /* q3_K */
+    { 12, 0x9d04e24aafe1305e, 0xd6048bc8096e7965, 0x02b4a7e237774e1e },   /* q4_K */
+    { 13, 0x806fda0371c9eed0, 0xa5c8311296c92baa, 0xc9c905cec19523e1 },   /* q5_K */
+    { 14, 0x774d985a3ca4deb3, 0xcdb68d0cfa215cca, 0x0f5859e9950d6113 },   /* q6_K */
+    { 30, 0xb1abd0f1425e3b7d, 0xb1abd0f1425e3b7d, 0x2688d22a61691360 },   /* bf16 */
+};
+
+static uint64_t hash(uint64_t h, const void *p, size_t n) {     /* FNV-1a */
+    for (const uint8_t *b = p; n > 0; n--, b++) h = (h ^ *b)*0x100000001b3u;
+    return h;
+}
+
+struct library {
+    size_t (*chunk)(enum ggml_type, const float *, void *, int64_t, int64_t, int64_t, const float *);
+    const struct ggml_type_traits *(*traits)(enum ggml_type);
+    size_t (*row_size)(enum ggml_type, int64_t);
+    bool   (*needs_weights)(enum ggml_type);
+};
+
+static struct golden measure(const struct library *l, enum ggml_type type) {
+    static float   x[N], weights[ROW], y[N];
+    static uint8_t packed[N*4];
+    const size_t bytes = l->row_size(type, N);
+    struct golden g = { type, 0xcbf29ce484222325u, 0xcbf29ce484222325u, 0xcbf29ce484222325u };
+    uint64_t seed = 1;
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (int i = 0; i < N; i++) x[i] = draw(kind, i, &seed);
+        for (int i = 0; i < ROW; i++) weights[i] = fabsf(rnd_f32(&seed)), weights[i] *= kind % 2 ? weights[i] : 1.0f;
+        memset(packed, 0, bytes);
+        if (!l->needs_weights(type)) {
+            l->chunk(type, x, packed, 0, ROWS, ROW, NULL);
+            g.plain = hash(g.plain, packed, bytes);
+        }
+        memset(packed, 0, bytes);
+        l->chunk(type, x, packed, 0, ROWS, ROW, weights);
+        g.weighted = hash(g.weighted, packed, bytes);
+    }
+    for (size_t i = 0; i < bytes; i++) packed[i] = (uint8_t) (rnd_u64(&seed) >> 20);
+    l->traits(type)->to_float(packed, y, N);
+    for (int i = 0; i < N; i++) if (isnan(y[i])) y[i] = 0.0f;   /* payloads are nobody's promise */
+    g.unpacked = hash(g.unpacked, y, sizeof y);
+    return g;
+}
+
+static int print_table(const char *path) {
+    void *lib = dlopen(path, RTLD_NOW);
+    struct library l;
+    if (!lib) return 1;
+    *(void **) &l.chunk         = dlsym(lib, "ggml_quantize_chunk");
+    *(void **) &l.traits        = dlsym(lib, "ggml_get_type_traits");
+    *(void **) &l.row_size      = dlsym(lib, "ggml_row_size");
+    *(void **) &l.needs_weights = dlsym(lib, "ggml_quantize_requires_imatrix");
+    for (enum ggml_type t = 0; t < GGML_TYPE_COUNT; t++) {
+        if (!l.traits(t)->to_float) continue;
+        const struct golden g = measure(&l, t);
+        printf("{ %2d, 0x%016" PRIx64 ", 0x%016" PRIx64 ", 0x%016" PRIx64 " },   /* %s */\n", (int) t, g.plain, g.weighted, g.unpacked,
+            l.traits(t)->type_name);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1) return print_table(argv[1]);
+    const struct library ours = { ggml_quantize_chunk, ggml_get_type_traits, ggml_row_size, ggml_quantize_requires_imatrix };
+    for (size_t i = 0; i < sizeof golden/sizeof *golden; i++) {
+        const char *name = ggml_type_name(golden[i].type);
+        const struct golden g = measure(&ours, golden[i].type);
+        CHECK(g.plain    == golden[i].plain,    "%s packed",              name);
+        CHECK(g.weighted == golden[i].weighted, "%s packed with weights", name);
+        CHECK(g.unpacked == golden[i].unpacked, "%s unpacked",            name);
+    }
+    return DONE();
+}
