@@ -8,7 +8,7 @@
 #include "quant_isa.h"
 
 /* The codes of one block; its sums go to where `sums` says for blocks of 32 or of 256. */
-static void quantize_block(int n, const float *x, int8_t *q, float *d_a, int16_t *sums) {
+void K(quant_block)(int n, const float *x, int8_t *q, float *d_a, int16_t *sums) {
     const uint32_t amax = greatest_bits(n, x);
     const float d = bits_f32(amax)/127.0f;
     const bool zeros = d < 0x1p-126f || amax >= 0x7f800000;
@@ -28,15 +28,16 @@ static void quantize_block(int n, const float *x, int8_t *q, float *d_a, int16_t
     }
 }
 
-void K(quant_row)(int block, int64_t k, const float *x, void *column) {
+static void quantize(int block, int64_t k, const float *x, void *column) {
     int8_t  *q    = column;
     float   *d    = (float *) (void *) ((char *) column + column_d(k));
     int16_t *sums = (int16_t *) (void *) ((char *) column + column_sums(block, k));
     const int runs = block/column_run(block);
-    for (int64_t b = 0; b < k/block; b++) quantize_block(block, x + b*block, q + b*block, d + b, sums + b*runs);
+    for (int64_t b = 0; b < k/block; b++) K(quant_block)(block, x + b*block, q + b*block, d + b, sums + b*runs);
 }
 
 void K(quant_kernels)(struct quant_kernels *k) {
-    k->quantize = K(quant_row);
+    k->quantize = quantize;
     K(quant_gemv)(k);
+    K(quant_gemm)(k);
 }

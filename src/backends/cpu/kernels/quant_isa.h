@@ -6,6 +6,7 @@
 
 void K(quant_gemv)(struct quant_kernels *k);
 void K(quant_gemm)(struct quant_kernels *k);
-void K(quant_row)(int block, int64_t k, const float *x, void *column);         /* quantize of the table */
+/* The codes, d_a and sums of one block of 32 (one sum) or 256 (16 sums, even runs first). */
+void K(quant_block)(int block, const float *x, int8_t *q, float *d_a, int16_t *sums);
 
 #endif

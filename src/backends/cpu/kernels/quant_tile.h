@@ -1,0 +1,154 @@
+/* The tile of one shape of types: PANEL_ROWS rows times TILE_COLUMNS columns; included once per shape with
+ *     SHAPE     its name,
+ *     BLOCK     32 or 256,
+ *     GROUP     elements that share an integer scale (blocks of 256),
+ *     OFFSET    1 when something is to be taken from each code,
+ *     MIN       1 when there are minimums,
+ *     PRODUCTS  how many products of a code and an activation always fit 16 bits when added: 16 or 8,
+ *     WIDE      1 for signed bytes where the set has no product of signed bytes: they stand as int16.
+ *
+ * A block of a panel                                   A block of a tile
+ *     codes   [BLOCK/4][PANEL_ROWS][4]                     codes  [BLOCK/4][TILE_COLUMNS][4]
+ *     scales  int32 [BLOCK/GROUP][PANEL_ROWS]              starts int32 [BLOCK/SPAN][TILE_COLUMNS]          OFFSET
+ *     pairs   int16 [8][PANEL_ROWS][2]     MIN             pairs  int16 [8][TILE_COLUMNS][2]                MIN
+ *     d       float [PANEL_ROWS]                           d_a    float [TILE_COLUMNS]
+ *     dmin    float [PANEL_ROWS]           MIN             d_a*qsum float [TILE_COLUMNS]                    MIN of 32
+ * (scales and pairs in blocks of 256 only; WIDE codes are int16 in pairs, [BLOCK/2][..][2]). A scale is applied after SPAN
+ * elements: as many as the sums of the instruction set have room for. */
+
+#define S(name) K_JOIN(name, SHAPE)
+#define SCALED (BLOCK == 256)
+#define STEP   (WIDE ? 2 : 4)           /* elements a dword holds */
+
+enum {
+    S(SPAN)     = SUM_BITS == 16 ? (2*PRODUCTS < GROUP ? 2*PRODUCTS : GROUP)
+                                 : (SCALED && SUM_BITS == 32 && PRODUCTS < GROUP ? PRODUCTS : GROUP),
+    S(SPANS)    = BLOCK/S(SPAN),
+    S(PANEL)    = PANEL_ROWS*(BLOCK/STEP*4 + (SCALED ? BLOCK/GROUP*4 : 0) + (SCALED && MIN ? 32 : 0) + 4 + MIN*4),
+    S(TILE)     = TILE_COLUMNS*(BLOCK/STEP*4 + (OFFSET ? S(SPANS)*4 : 0) + (SCALED && MIN ? 32 : 0) + 4 + (!SCALED && MIN)*4)
+};
+
+/* The exact sums of one block. */
+static inline void S(ints)(const uint8_t *w, const uint8_t *a, tv isum[TILE_VECTORS][TILE_COLUMNS]) {
+    const int32_t *scales = (const int32_t *) (const void *) (w + PANEL_ROWS*(BLOCK/STEP*4));
+    const int32_t *starts = (const int32_t *) (const void *) (a + TILE_COLUMNS*(BLOCK/STEP*4));
+    (void) scales, (void) starts;
+    for (int s = 0; s < S(SPANS); s++) {
+        tv sum[TILE_VECTORS][TILE_COLUMNS];
+        for (int c = 0; c < TILE_COLUMNS; c++) {
+            for (int v = 0; v < TILE_VECTORS; v++) sum[v][c] = OFFSET ? t_all(starts + s*TILE_COLUMNS + c) : t_zero();
+        }
+        for (int i = 0; i < S(SPAN)/STEP; i++, w += PANEL_ROWS*4, a += TILE_COLUMNS*4) {
+            tv codes[TILE_VECTORS];
+            for (int v = 0; v < TILE_VECTORS; v++) codes[v] = t_load(w + v*LANES*4);
+            for (int c = 0; c < TILE_COLUMNS; c++) {
+                const tv q = t_all(a + 4*c);
+                for (int v = 0; v < TILE_VECTORS; v++) {
+                    sum[v][c] = WIDE ? t_dot_wide(sum[v][c], codes[v], q) : t_dot(sum[v][c], codes[v], q);
+                }
+            }
+        }
+        for (int v = 0; v < TILE_VECTORS; v++) {
+            for (int c = 0; c < TILE_COLUMNS; c++) {
+#if SCALED
+                const tv scale = t_load(scales + s*S(SPAN)/GROUP*PANEL_ROWS + v*LANES);
+                isum[v][c] = s ? t_scale(isum[v][c], sum[v][c], scale) : t_scale(t_zero(), sum[v][c], scale);
+#elif WIDE
+                isum[v][c] = sum[v][c];
+#else
+                isum[v][c] = t_close(s ? isum[v][c] : t_zero(), sum[v][c]);
+#endif
+            }
+        }
+    }
+}
+
+#if SCALED && MIN
+static inline tf S(less_min)(const uint8_t *w, const uint8_t *a, int v, int c, tf acc) {
+    const uint8_t *wm = w + PANEL_ROWS*(BLOCK/STEP*4 + BLOCK/GROUP*4) + v*LANES*4;
+    const uint8_t *am = a + TILE_COLUMNS*(BLOCK/STEP*4 + (OFFSET ? S(SPANS)*4 : 0)) + c*4;
+    const float   *dmin = (const float *) (const void *) (wm + PANEL_ROWS*(32 + 4));
+    const float   *d_a  = (const float *) (const void *) (am + TILE_COLUMNS*32);
+    tv msum = t_zero();
+    for (int p = 0; p < 8; p++) msum = t_pairs(msum, t_load(wm + p*PANEL_ROWS*4), t_all(am + p*TILE_COLUMNS*4));
+    return tf_fnma(tf_mul(tf_load(dmin), tf_at(d_a)), tf_from_ints(msum), acc);
+}
+#endif
+
+static void S(tile)(int blocks, const uint8_t *w, const uint8_t *a, float *acc) {
+    for (int b = 0; b < blocks; b++, w += S(PANEL), a += S(TILE)) {
+        const float *d   = (const float *) (const void *) (w + S(PANEL) - PANEL_ROWS*(4 + MIN*4));
+        const float *d_a = (const float *) (const void *) (a + S(TILE) - TILE_COLUMNS*(4 + (!SCALED && MIN)*4));
+        tv isum[TILE_VECTORS][TILE_COLUMNS];
+        S(ints)(w, a, isum);
+        for (int c = 0; c < TILE_COLUMNS; c++) {
+            for (int v = 0; v < TILE_VECTORS; v++) {
+                float *at = acc + (c*TILE_VECTORS + v)*LANES;
+                tf sum = tf_fma(tf_mul(tf_load(d + v*LANES), tf_at(d_a + c)), tf_from_ints(isum[v][c]), tf_load(at));
+#if SCALED && MIN
+                sum = S(less_min)(w, a, v, c, sum);
+#elif MIN
+                sum = tf_fma(tf_load(d + PANEL_ROWS + v*LANES), tf_at(d_a + TILE_COLUMNS + c), sum);
+#endif
+                tf_store(at, sum);
+            }
+        }
+    }
+}
+
+/* One block of n columns; codes [n][BLOCK], each with its d_a and its sums. */
+static void S(tile_block)(int n, const int8_t (*codes)[BLOCK], const float *d_a, const int16_t (*sums)[16], int offset, uint8_t *a) {
+    uint32_t *out = (uint32_t *) (void *) a;
+    (void) offset, (void) sums;
+    memset(a, 0, S(TILE));
+    for (int c = 0; c < n; c++) {
+        for (int i = 0; i < BLOCK/STEP; i++) {
+#if WIDE
+            out[i*TILE_COLUMNS + c] = (uint16_t) codes[c][2*i] | (uint32_t) codes[c][2*i + 1] << 16;
+#else
+            memcpy(out + i*TILE_COLUMNS + c, codes[c] + 4*i, 4);
+#endif
+        }
+    }
+    out += TILE_COLUMNS*(BLOCK/STEP);
+#if OFFSET
+    for (int s = 0; s < S(SPANS); s++, out += TILE_COLUMNS) {
+        for (int c = 0; c < n; c++) out[c] = (uint32_t) offset_word(codes[c] + s*S(SPAN), S(SPAN), offset);
+    }
+#endif
+#if SCALED && MIN
+    for (int p = 0; p < 8; p++, out += TILE_COLUMNS) {
+        for (int c = 0; c < n; c++) out[c] = (uint16_t) sums[c][p] | (uint32_t) sums[c][8 + p] << 16;
+    }
+#endif
+    float *floats = (float *) (void *) out;
+    for (int c = 0; c < n; c++) {
+        floats[c] = d_a[c];
+        if (!SCALED && MIN) floats[TILE_COLUMNS + c] = d_a[c]*(float) sums[c][0];
+    }
+}
+
+static void S(prepare)(int64_t k, int n, const float *const *x, int offset, uint8_t *tile) {
+    _Alignas(32) int8_t codes[TILE_COLUMNS][BLOCK];
+    float   d_a[TILE_COLUMNS];
+    int16_t sums[TILE_COLUMNS][16];
+    for (int64_t b = 0; b < k/BLOCK; b++) {
+        for (int c = 0; c < n; c++) K(quant_block)(BLOCK, x[c] + b*BLOCK, codes[c], d_a + c, sums[c]);
+        S(tile_block)(n, (const int8_t (*)[BLOCK]) codes, d_a, (const int16_t (*)[16]) sums, offset, tile + b*S(TILE));
+    }
+}
+
+static size_t S(tile_size)(int64_t k) { return (size_t) (k/BLOCK)*S(TILE); }
+
+static const struct shape S(shape) = { S(tile), BLOCK, S(PANEL), S(TILE) };
+
+#undef S
+#undef SCALED
+#undef STEP
+#undef SHAPE
+#undef BLOCK
+#undef GROUP
+#undef OFFSET
+#undef MIN
+#undef PRODUCTS
+#undef WIDE
