@@ -97,14 +97,12 @@ void row_store(const struct cpu_task *t, const struct ggml_tensor *y, void *row,
     }
 }
 
-static size_t worker_bytes(const struct ggml_tensor *x) { return ((size_t) x->ne[0]*sizeof(float) + 63) & ~(size_t) 63; }
-
 size_t scratch_source_row(const struct ggml_tensor *dst, int n_threads) {
-    return row_direct(dst->src[0]) ? 0 : worker_bytes(dst->src[0])*(size_t) n_threads;
+    return row_direct(dst->src[0]) ? 0 : row_bytes(dst->src[0])*(size_t) n_threads;
 }
 
 const float *row_whole(const struct cpu_task *t, const struct ggml_tensor *x, int64_t r) {
-    return row_load(t, x, row_number(x, r), 0, x->ne[0], (float *) (void *) ((char *) t->scratch + worker_bytes(x)*(size_t) t->ith));
+    return row_load(t, x, row_number(x, r), 0, x->ne[0], (float *) (void *) ((char *) t->scratch + row_bytes(x)*(size_t) t->ith));
 }
 
 /* ---- units --------------------------------------------------------------------------------------------------------- */
@@ -120,4 +118,20 @@ void copy_units(char *to, size_t to_step, const char *from, size_t from_step, si
     else if (size == 4) UNITS(uint32_t);
     else if (size == 8) UNITS(uint64_t);
     else for (int64_t i = 0; i < n; i++) memcpy(to + (size_t) i*to_step, from + (size_t) i*from_step, size);
+}
+
+void map_pieces(const struct cpu_task *t, struct ggml_tensor *dst, piece_map *f) {
+    const struct ggml_tensor *a = dst->src[0];
+    const bool flat = ggml_is_contiguous(a) && ggml_is_contiguous(dst);
+    struct span s;
+    while (next_span(t, flat ? 1 : n_rows(dst), flat ? ggml_nelements(dst) : dst->ne[0], &s)) for (int64_t r = s.r0; r < s.r1; r++) {
+        const void *const from = row_number(a, r);
+        void *const to = row_number(dst, r);
+        FOR_PIECES(i, m, s.i0, s.i1) {
+            float buf_a[PIECE], buf[PIECE];
+            float *const y = row_place(dst, to, i, buf);
+            f(t, dst, m, y, row_load(t, a, from, i, m, buf_a));
+            row_store(t, dst, to, i, m, y);
+        }
+    }
 }

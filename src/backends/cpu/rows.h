@@ -39,6 +39,8 @@ static inline float *row_place(const struct ggml_tensor *y, void *row, int64_t i
 }
 void row_store(const struct cpu_task *t, const struct ggml_tensor *y, void *row, int64_t i0, int64_t n, const float *v);
 
+/* What a row of x takes as floats in scratch. */
+static inline size_t row_bytes(const struct ggml_tensor *x) { return ((size_t) x->ne[0]*sizeof(float) + 63) & ~(size_t) 63; }
 /* The whole row r of dst's first source as floats, in this worker's part of the scratch if need be. An op that uses this
  * names `source_row` as its scratch in the op table. */
 const float *row_whole(const struct cpu_task *t, const struct ggml_tensor *x, int64_t r);
@@ -71,6 +73,10 @@ static inline int64_t index_at(const struct ggml_tensor *ids, int64_t i0, int64_
     const void *p = element(ids, i0, i1, i2, 0);
     return ids->type == GGML_TYPE_I64 ? *(const int64_t *) p : *(const int32_t *) p;
 }
+
+/* y = f(x) for every element of the first source; y may be x. */
+typedef void piece_map(const struct cpu_task *t, const struct ggml_tensor *dst, int64_t n, float *y, const float *x);
+void map_pieces(const struct cpu_task *t, struct ggml_tensor *dst, piece_map *f);
 
 #define FOR_PIECES(i, n, begin, end) \
     for (int64_t i = begin, n; n = (end) - i < PIECE ? (end) - i : PIECE, n > 0; i += n)

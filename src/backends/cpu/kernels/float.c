@@ -71,6 +71,27 @@ static double exp_sum(int64_t n, float *y, const float *x, float max) {
     return vd_sum(s);
 }
 
+/* y is x, or apart from it: both of a pair are read before either is written. */
+static void rotate_halves(int64_t n, float *y, const float *x, const float *c, const float *s) {
+    const float *const x2 = x + n;
+    float *const y2 = y + n;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const vf x0 = FULL(x), x1 = FULL(x2), cos = FULL(c), sin = FULL(s);
+        vf_store(y  + i, vf_fma(x0, cos, vf_mul(x1, v_neg(sin))));
+        vf_store(y2 + i, vf_fma(x1, cos, vf_mul(x0, sin)));
+    }
+    if (i < n) {
+        const vf x0 = PART(x), x1 = PART(x2), cos = PART(c), sin = PART(s);
+        vf_store_n(y  + i, vf_fma(x0, cos, vf_mul(x1, v_neg(sin))), n - i);
+        vf_store_n(y2 + i, vf_fma(x1, cos, vf_mul(x0, sin)), n - i);
+    }
+}
+static void rotate_pairs(int64_t h, float *y, const float *x, const float *c, const float *s) {
+    const int64_t n = 2*h;
+    EACH(vf_fma(FULL(x), FULL(c), vf_mul(vf_swap(FULL(x)), FULL(s))), vf_fma(PART(x), PART(c), vf_mul(vf_swap(PART(x)), PART(s))));
+}
+
 /* One chain a lane. */
 INLINE vf load_half_n(const uint16_t *p, int64_t n, bool bf16) {
     uint16_t t[LANES] = { 0 };

@@ -18,6 +18,11 @@ struct float_kernels {
     void  (*xielu)(int64_t n, float *y, const float *x, float a_neg, float a_pos, float b, float eps);
     void  (*silu_back)(int64_t n, float *y, const float *dy, const float *x);   /* dy times the derivative of silu at x */
     void  (*sin_cos)(int64_t n, float *s, float *c, const double *x);           /* of angles in doubles, |x| < 2^31 */
+    /* rotation of pairs by angles whose cosines and sines are c, s: y0 = fmaf(x0, c, x1*-s), y1 = fmaf(x1, c, x0*s).
+     * Pairs (x[i], x[i+h]), i < h, with h angles; pairs (x[2i], x[2i+1]), i < h, with each angle twice in c and in s, where s
+     * has the sign of its term: -sin, sin */
+    void  (*rotate_halves)(int64_t h, float *y, const float *x, const float *c, const float *s);
+    void  (*rotate_pairs )(int64_t h, float *y, const float *x, const float *c, const float *s);
 
     /* y[i] = a[i] op b[i], and the same with one b for the row */
     void  (*add)(int64_t n, float *y, const float *a, const float *b);

@@ -15,6 +15,8 @@
     .sin          = map_sin,
     .cos          = map_cos,
     .sin_cos      = map_sin_cos,
+    .rotate_halves = rotate_halves,
+    .rotate_pairs  = rotate_pairs,
     .sum          = sum,
     .sum_sq       = sum_sq,
     .sum_mul      = sum_mul,

@@ -1,4 +1,4 @@
-/* ADD SUB MUL DIV ADD_ID ADD1 ACC SET: two operands, the second repeated over the first or laid into a region of it.
+/* ADD SUB MUL DIV SILU_BACK ADD_ID ADD1 ACC SET: two operands, the second repeated over the first or laid into a region of it.
  * Operands of every readable type are widened to F32, and the result is rounded once to its own type. The result may lie in
  * the place of either operand. */
 
@@ -56,6 +56,7 @@ void op_add(const struct cpu_task *t, struct ggml_tensor *dst) { binary(t, dst, 
 void op_sub(const struct cpu_task *t, struct ggml_tensor *dst) { binary(t, dst, t->k->f.sub); }
 void op_mul(const struct cpu_task *t, struct ggml_tensor *dst) { binary(t, dst, t->k->f.mul); }
 void op_div(const struct cpu_task *t, struct ggml_tensor *dst) { binary(t, dst, t->k->f.div); }
+void op_silu_back(const struct cpu_task *t, struct ggml_tensor *dst) { binary(t, dst, t->k->f.silu_back); }
 
 bool supports_readable_pair(const struct ggml_tensor *dst) { return readable_pair(dst); }
 

@@ -83,6 +83,8 @@ INLINE vd vd_flip(vd m, int n, vd x) {
     return (vd) { flip_pd(m.a, n, x.a), flip_pd(m.b, n, x.b), flip_pd(m.c, n, x.c), flip_pd(m.d, n, x.d) };
 }
 
+INLINE vf vf_swap(vf x) { return (vf) { _mm256_permute_ps(x.a, 0xb1), _mm256_permute_ps(x.b, 0xb1) }; }   /* lanes 2i, 2i+1 */
+
 /* Lanes 8..15 onto 0..7, then 4..7 onto 0..3, 2..3 onto 0..1, 1 onto 0. */
 INLINE float vf_sum(vf x) {
     const __m256 s8 = _mm256_add_ps(x.a, x.b);

@@ -66,6 +66,8 @@ INLINE vd vd_pick(vd m, int n, vd x, vd y) {
 }
 INLINE vd vd_flip(vd m, int n, vd x) { return (vd) { flip_pd(m.a, n, x.a), flip_pd(m.b, n, x.b) }; }
 
+INLINE vf vf_swap(vf x) { return _mm512_permute_ps(x, 0xb1); }          /* lanes 2i and 2i+1 */
+
 /* Lanes 8..15 onto 0..7, then 4..7 onto 0..3, 2..3 onto 0..1, 1 onto 0. */
 INLINE float vf_sum(vf x) {
     const __m256 s8 = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));

@@ -88,6 +88,10 @@ INLINE float64x2_t flip_f64(float64x2_t m, int n, float64x2_t x) {
 INLINE vd vd_pick(vd m, int n, vd x, vd y) { EACH_VD(r, pick_f64(m.v[i], n, x.v[i], y.v[i])); return r; }
 INLINE vd vd_flip(vd m, int n, vd x)       { EACH_VD(r, flip_f64(m.v[i], n, x.v[i])); return r; }
 
+INLINE vf vf_swap(vf x) {                                               /* lanes 2i and 2i+1 */
+    return (vf) { vrev64q_f32(x.a), vrev64q_f32(x.b), vrev64q_f32(x.c), vrev64q_f32(x.d) };
+}
+
 /* Lanes 8..15 onto 0..7, then 4..7 onto 0..3, 2..3 onto 0..1, 1 onto 0. */
 INLINE float vf_sum(vf x) {
     const float32x4_t s4 = vaddq_f32(vaddq_f32(x.a, x.c), vaddq_f32(x.b, x.d));

@@ -44,6 +44,23 @@ static double exp_sum(int64_t n, float *y, const float *x, float max) {
     return fold_double(s);
 }
 
+/* ---- rotations ----------------------------------------------------------------------------------------------------- */
+
+static void rotate_halves(int64_t h, float *y, const float *x, const float *c, const float *s) {
+    for (int64_t i = 0; i < h; i++) {
+        const float x0 = x[i], x1 = x[i + h];
+        y[i]     = fmaf(x0, c[i], x1*-s[i]);
+        y[i + h] = fmaf(x1, c[i], x0*s[i]);
+    }
+}
+static void rotate_pairs(int64_t h, float *y, const float *x, const float *c, const float *s) {
+    for (int64_t i = 0; i < 2*h; i += 2) {
+        const float x0 = x[i], x1 = x[i + 1];
+        y[i]     = fmaf(x0, c[i], x1*s[i]);
+        y[i + 1] = fmaf(x1, c[i + 1], x0*s[i + 1]);
+    }
+}
+
 /* ---- dot products -------------------------------------------------------------------------------------------------- */
 
 static float dot_f32(int64_t n, const float *a, const float *b) {
