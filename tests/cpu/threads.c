@@ -73,12 +73,12 @@ static struct ggml_tensor *random_tensor(struct ggml_context *ctx, int64_t n, in
     return t;
 }
 
-static struct net net_new(int layers) {
+static struct net net_sized(int layers, int64_t width, int64_t columns) {
     uint64_t seed = 7;
     struct net net = { .ctx = ggml_init((struct ggml_init_params) { .mem_size = 4 << 20 }) };
-    struct ggml_tensor *x = random_tensor(net.ctx, WIDTH, COLUMNS, &seed);
+    struct ggml_tensor *x = random_tensor(net.ctx, width, columns, &seed);
     for (int i = 0; i < layers; i++) {
-        struct ggml_tensor *w = random_tensor(net.ctx, WIDTH, WIDTH, &seed);
+        struct ggml_tensor *w = random_tensor(net.ctx, width, width, &seed);
         x = ggml_add(net.ctx, ggml_mul_mat(net.ctx, w, x), ggml_scale(net.ctx, x, 0.5f));
     }
     net.out   = x;
@@ -86,6 +86,8 @@ static struct net net_new(int layers) {
     ggml_build_forward_expand(net.graph, x);
     return net;
 }
+
+static struct net net_new(int layers) { return net_sized(layers, WIDTH, COLUMNS); }
 
 static void same_bytes(void) {
     static const int counts[] = { 1, 2, 3, 8, 5 };
@@ -107,12 +109,12 @@ static void same_bytes(void) {
 static bool yes(void *data) { (void) data; return true; }
 
 static void alternate(int calls) {
-    struct net net = net_new(1);
+    struct net net = net_sized(2, 4, 4);
     ggml_backend_t cpu = ggml_backend_cpu_init();
     int failed = 0;
     for (int i = 0; i < calls; i++) {
         const bool stop = i % 4 == 3;
-        ggml_backend_cpu_set_n_threads(cpu, i % 2 ? 3 : 1);
+        ggml_backend_cpu_set_n_threads(cpu, i % 2 == 0 ? 1 : i % 64 == 1 ? 8 : 2);
         ggml_backend_cpu_set_abort_callback(cpu, stop ? yes : NULL, NULL);
         failed += ggml_backend_graph_compute(cpu, net.graph) != (stop ? GGML_STATUS_ABORTED : GGML_STATUS_SUCCESS);
     }
@@ -281,7 +283,7 @@ static void nothing_taken(void) {
 static void quiet(enum ggml_log_level level, const char *text, void *data) { (void) level, (void) text, (void) data; }
 
 int main(int argc, char **argv) {
-    const int calls = argc > 1 ? atoi(argv[1]) : 20000;
+    const int calls = argc > 1 ? atoi(argv[1]) : 100000;
     ggml_log_set(quiet, NULL);
     CHECK(arn_cpu_default_threads() >= 1 && pool_threads(1) == 1 && pool_threads(1000) == arn_cpu_default_threads(),
           "no more threads than cores");
