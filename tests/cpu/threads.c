@@ -73,12 +73,12 @@ static struct ggml_tensor *random_tensor(struct ggml_context *ctx, int64_t n, in
     return t;
 }
 
-static struct net net_sized(int layers, int64_t width, int64_t columns) {
+static struct net net_new(int layers) {
     uint64_t seed = 7;
     struct net net = { .ctx = ggml_init((struct ggml_init_params) { .mem_size = 4 << 20 }) };
-    struct ggml_tensor *x = random_tensor(net.ctx, width, columns, &seed);
+    struct ggml_tensor *x = random_tensor(net.ctx, WIDTH, COLUMNS, &seed);
     for (int i = 0; i < layers; i++) {
-        struct ggml_tensor *w = random_tensor(net.ctx, width, width, &seed);
+        struct ggml_tensor *w = random_tensor(net.ctx, WIDTH, WIDTH, &seed);
         x = ggml_add(net.ctx, ggml_mul_mat(net.ctx, w, x), ggml_scale(net.ctx, x, 0.5f));
     }
     net.out   = x;
@@ -86,8 +86,6 @@ static struct net net_sized(int layers, int64_t width, int64_t columns) {
     ggml_build_forward_expand(net.graph, x);
     return net;
 }
-
-static struct net net_new(int layers) { return net_sized(layers, WIDTH, COLUMNS); }
 
 static void same_bytes(void) {
     static const int counts[] = { 1, 2, 3, 8, 5 };
@@ -105,22 +103,33 @@ static void same_bytes(void) {
     ggml_free(net.ctx);
 }
 
-/* The number of threads changes at every call; half of the calls are stopped by the callback. */
+/* The number of threads changes at every call; a fourth of the calls is stopped by the callback. */
 static bool yes(void *data) { (void) data; return true; }
 
+static void add_one(struct ggml_tensor *dst, const struct ggml_tensor *a, int ith, int nth, void *data) {
+    (void) data;
+    for (int64_t i = ith; i < ggml_nelements(dst); i += nth) ((float *) dst->data)[i] = ((const float *) a->data)[i] + 1.0f;
+}
+
 static void alternate(int calls) {
-    struct net net = net_sized(2, 4, 4);
+    struct ggml_context *ctx = ggml_init((struct ggml_init_params) { .mem_size = 1 << 20 });
+    struct ggml_tensor *x = ggml_set_f32(ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 16), 0.0f), *y = x;
+    for (int i = 0; i < 4; i++) y = ggml_map_custom1(ctx, y, add_one, GGML_N_TASKS_MAX, NULL);
+    struct ggml_cgraph *graph = ggml_new_graph(ctx);
+    ggml_build_forward_expand(graph, y);
     ggml_backend_t cpu = ggml_backend_cpu_init();
     int failed = 0;
     for (int i = 0; i < calls; i++) {
         const bool stop = i % 4 == 3;
         ggml_backend_cpu_set_n_threads(cpu, i % 2 == 0 ? 1 : i % 64 == 1 ? 8 : 2);
         ggml_backend_cpu_set_abort_callback(cpu, stop ? yes : NULL, NULL);
-        failed += ggml_backend_graph_compute(cpu, net.graph) != (stop ? GGML_STATUS_ABORTED : GGML_STATUS_SUCCESS);
+        memset(y->data, 0, ggml_nbytes(y));
+        failed += ggml_backend_graph_compute(cpu, graph) != (stop ? GGML_STATUS_ABORTED : GGML_STATUS_SUCCESS);
+        failed += ((float *) y->data)[i % 16] != (stop ? 0.0f : 4.0f);
     }
     CHECK(failed == 0, "%d of %d calls", failed, calls);
     ggml_backend_free(cpu);
-    ggml_free(net.ctx);
+    ggml_free(ctx);
 }
 
 /* Graphs and pools that go away at once, while workers have hardly left them. */

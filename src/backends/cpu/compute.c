@@ -12,6 +12,7 @@
 #include "pool.h"
 #include "arenite.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct step {
@@ -20,7 +21,7 @@ struct step {
     bool                 wide;
 };
 
-/* A node with less work than this is not worth a meeting of the workers: some 5 us of one core. */
+/* A node with less work than this is not worth a meeting of the workers: some 5 to 15 us of one core. */
 enum { SMALL_WORK = 16384 };
 
 struct walk {
@@ -40,14 +41,17 @@ static bool is_computed(const struct ggml_tensor *node) {
     return (node->flags & GGML_TENSOR_FLAG_COMPUTE) && !op_is_view(node->op) && !ggml_is_empty(node);
 }
 
-/* Multiply-adds or elements, roughly. */
-static int64_t work_of(const struct ggml_tensor *node) {
-    int64_t most = ggml_nelements(node);
+/* Elements read or written, roughly; products count four multiply-adds as one. */
+static double work_of(const struct ggml_tensor *node) {
+    const struct ggml_tensor *const *src = (const struct ggml_tensor *const *) node->src;
+    if (node->op == GGML_OP_MUL_MAT || node->op == GGML_OP_MUL_MAT_ID) {
+        return (double) ggml_nelements(node)*(double) src[0]->ne[0]/4;
+    }
+    if (node->op == GGML_OP_FLASH_ATTN_EXT) return (double) ggml_nelements(src[0])*(double) src[1]->ne[1]/2;
+    double most = (double) ggml_nelements(node);
     for (int i = 0; i < GGML_MAX_SRC; i++) {
         /* rows of a table are picked, not read through */
-        if (!node->src[i] || (node->op == GGML_OP_GET_ROWS && i == 0)) continue;
-        const int64_t n = ggml_nelements(node->src[i]);
-        if (n > most) most = n;
+        if (src[i] && !(node->op == GGML_OP_GET_ROWS && i == 0)) most = fmax(most, (double) ggml_nelements(src[i]));
     }
     return most;
 }
@@ -99,7 +103,7 @@ size_t arn_cpu_scratch_size(const struct ggml_cgraph *graph, int n_threads) {
     size_t most = 0;
     for (int i = 0; graph_ok(graph) && i < graph->n_nodes; i++) {
         const struct ggml_tensor *node = graph->nodes[i];
-        if (!is_computed(node) || !cpu_ops[node->op].run) continue;
+        if (!is_computed(node) || !cpu_supports(node)) continue;
         const size_t size = cpu_ops[node->op].scratch(node, n_threads);
         if (size > most) most = size;
     }
