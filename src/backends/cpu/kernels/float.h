@@ -5,6 +5,7 @@
  * 1 onto 0. exp, log, tanh, erf, sin, cos are fmaf and integer operations only (kernels/elementary.h, with their largest errors), so
  * they too give one answer everywhere. Portable rows are the definition; every other level returns the same bits. */
 
+#include "attention.h"
 #include "ggml.h"
 
 struct float_kernels {
@@ -51,6 +52,8 @@ struct float_kernels {
     float (*dot_f32 )(int64_t n, const float    *a, const float *b);
     float (*dot_f16 )(int64_t n, const uint16_t *a, const float *b);
     float (*dot_bf16)(int64_t n, const uint16_t *a, const float *b);
+
+    const struct attention_kernels *attention;
 
     void  (*from_f16 )(int64_t n, float *y, const uint16_t *x);
     void  (*to_f16   )(int64_t n, uint16_t *y, const float *x);

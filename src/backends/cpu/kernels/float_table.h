@@ -26,6 +26,7 @@
     .dot_f32      = dot_f32,
     .dot_f16      = dot_f16,
     .dot_bf16     = dot_bf16,
+    .attention    = &K(attention_kernels),
     .from_f16     = from_f16,
     .to_f16       = to_f16,
     .from_bf16    = from_bf16,

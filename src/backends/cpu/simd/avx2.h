@@ -85,6 +85,29 @@ INLINE vd vd_flip(vd m, int n, vd x) {
 
 INLINE vf vf_swap(vf x) { return (vf) { _mm256_permute_ps(x.a, 0xb1), _mm256_permute_ps(x.b, 0xb1) }; }   /* lanes 2i, 2i+1 */
 
+/* Bit i: lane i. */
+INLINE uint32_t vm_bits(vm m) { return (uint32_t) _mm256_movemask_ps(m.a) | (uint32_t) _mm256_movemask_ps(m.b) << 8; }
+
+/* Rows become columns: lane j of r[i] goes to lane i of r[j]. */
+INLINE void transpose8(__m256 *r) {
+    __m256 t[8], u[8];
+    for (int i = 0; i < 4; i++) t[2*i] = _mm256_unpacklo_ps(r[2*i], r[2*i + 1]), t[2*i + 1] = _mm256_unpackhi_ps(r[2*i], r[2*i + 1]);
+    for (int i = 0; i < 8; i += 4) {
+        u[i]     = _mm256_shuffle_ps(t[i],     t[i + 2], 0x44), u[i + 1] = _mm256_shuffle_ps(t[i],     t[i + 2], 0xee);
+        u[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44), u[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+    }
+    for (int i = 0; i < 4; i++) {
+        r[i]     = _mm256_permute2f128_ps(u[i], u[i + 4], 0x20);
+        r[i + 4] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x31);
+    }
+}
+INLINE void vf_transpose(vf *r) {
+    __m256 q[4][8];                                     /* quarters: rows 0..7 and 8..15 by columns 0..7 and 8..15 */
+    for (int i = 0; i < 8; i++) q[0][i] = r[i].a, q[1][i] = r[i].b, q[2][i] = r[i + 8].a, q[3][i] = r[i + 8].b;
+    for (int i = 0; i < 4; i++) transpose8(q[i]);
+    for (int i = 0; i < 8; i++) r[i] = (vf) { q[0][i], q[2][i] }, r[i + 8] = (vf) { q[1][i], q[3][i] };
+}
+
 /* Lanes 8..15 onto 0..7, then 4..7 onto 0..3, 2..3 onto 0..1, 1 onto 0. */
 INLINE float vf_sum(vf x) {
     const __m256 s8 = _mm256_add_ps(x.a, x.b);

@@ -68,6 +68,25 @@ INLINE vd vd_flip(vd m, int n, vd x) { return (vd) { flip_pd(m.a, n, x.a), flip_
 
 INLINE vf vf_swap(vf x) { return _mm512_permute_ps(x, 0xb1); }          /* lanes 2i and 2i+1 */
 
+/* Bit i: lane i. */
+INLINE uint32_t vm_bits(vm m) { return m; }
+
+/* Rows become columns: lane j of r[i] goes to lane i of r[j]. First within quarters of registers, then of whole quarters. */
+INLINE void vf_transpose(vf *r) {
+    __m512 t[16], u[16];
+    for (int i = 0; i < 16; i += 2) t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]), t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    for (int i = 0; i < 16; i += 4) {
+        u[i]     = _mm512_shuffle_ps(t[i],     t[i + 2], 0x44), u[i + 1] = _mm512_shuffle_ps(t[i],     t[i + 2], 0xee);
+        u[i + 2] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0x44), u[i + 3] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+    }
+    for (int i = 0; i < 4; i++) {                       /* u[4k + i]: columns i, 4+i, 8+i, 12+i of rows 4k .. 4k+3 */
+        const __m512 a = _mm512_shuffle_f32x4(u[i],     u[i + 4],  0x88), b = _mm512_shuffle_f32x4(u[i],     u[i + 4],  0xdd);
+        const __m512 c = _mm512_shuffle_f32x4(u[i + 8], u[i + 12], 0x88), d = _mm512_shuffle_f32x4(u[i + 8], u[i + 12], 0xdd);
+        r[i]     = _mm512_shuffle_f32x4(a, c, 0x88), r[i + 8]  = _mm512_shuffle_f32x4(a, c, 0xdd);
+        r[i + 4] = _mm512_shuffle_f32x4(b, d, 0x88), r[i + 12] = _mm512_shuffle_f32x4(b, d, 0xdd);
+    }
+}
+
 /* Lanes 8..15 onto 0..7, then 4..7 onto 0..3, 2..3 onto 0..1, 1 onto 0. */
 INLINE float vf_sum(vf x) {
     const __m256 s8 = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));

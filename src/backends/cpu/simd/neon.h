@@ -92,6 +92,27 @@ INLINE vf vf_swap(vf x) {                                               /* lanes
     return (vf) { vrev64q_f32(x.a), vrev64q_f32(x.b), vrev64q_f32(x.c), vrev64q_f32(x.d) };
 }
 
+/* Bit i: lane i. */
+INLINE uint32_t bits4(uint32x4_t m) { return vaddvq_u32(vandq_u32(m, (const uint32x4_t) { 1, 2, 4, 8 })); }
+INLINE uint32_t vm_bits(vm m) { return bits4(m.a) | bits4(m.b) << 4 | bits4(m.c) << 8 | bits4(m.d) << 12; }
+
+/* Rows become columns: lane j of r[i] goes to lane i of r[j]. */
+INLINE void transpose4(float32x4_t *r) {
+    const float32x4x2_t a = vtrnq_f32(r[0], r[1]), b = vtrnq_f32(r[2], r[3]);
+    r[0] = vcombine_f32(vget_low_f32(a.val[0]),  vget_low_f32(b.val[0]));
+    r[1] = vcombine_f32(vget_low_f32(a.val[1]),  vget_low_f32(b.val[1]));
+    r[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
+    r[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+}
+INLINE void vf_transpose(vf *r) {
+    float32x4_t t[4][4][4];                             /* [rows 4i ..][columns 4j ..][row] */
+    for (int i = 0; i < 4; i++) for (int k = 0; k < 4; k++) {
+        t[i][0][k] = r[4*i + k].a, t[i][1][k] = r[4*i + k].b, t[i][2][k] = r[4*i + k].c, t[i][3][k] = r[4*i + k].d;
+    }
+    for (int i = 0; i < 4; i++) for (int j = 0; j < 4; j++) transpose4(t[i][j]);
+    for (int j = 0; j < 4; j++) for (int k = 0; k < 4; k++) r[4*j + k] = (vf) { t[0][j][k], t[1][j][k], t[2][j][k], t[3][j][k] };
+}
+
 /* Lanes 8..15 onto 0..7, then 4..7 onto 0..3, 2..3 onto 0..1, 1 onto 0. */
 INLINE float vf_sum(vf x) {
     const float32x4_t s4 = vaddq_f32(vaddq_f32(x.a, x.c), vaddq_f32(x.b, x.d));

@@ -111,6 +111,7 @@ float sin_large(float x, int quarter) {
     return (float) (negative ? -z : z);
 }
 
+#define K(name) name##_portable
 const struct float_kernels float_kernels_portable = {
 #include "../float_table.h"
 };
