@@ -1,52 +1,13 @@
 /* The pool: the same bytes for any number of threads, changing that number at every call, stopping at any node, an idle
  * process that uses no CPU, and no memory taken or thread started once a graph has run. */
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE                                     /* RTLD_NEXT */
-#endif
 #include "check.h"
 #include "cpu.h"
+#include "interpose.h"
 #include "pool.h"
 #include "arenite.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
 #include <time.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-#define COUNTING 0                                      /* the allocator is not ours to replace */
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define COUNTING 0
-#endif
-#endif
-#ifndef COUNTING
-#define COUNTING 1
-#endif
-
-#if COUNTING
-static _Atomic long taken, started;
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t size);
-void *__libc_memalign(size_t alignment, size_t size);
-void *malloc(size_t size)                           { taken++; return __libc_malloc(size); }
-void *calloc(size_t n, size_t size)                 { taken++; return __libc_calloc(n, size); }
-void *realloc(void *p, size_t size)                 { taken++; return __libc_realloc(p, size); }
-void *aligned_alloc(size_t alignment, size_t size)  { taken++; return __libc_memalign(alignment, size); }
-int posix_memalign(void **p, size_t alignment, size_t size) {
-    taken++;
-    *p = __libc_memalign(alignment, size);
-    return *p ? 0 : 12;
-}
-int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg) {
-    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    void *p = dlsym(RTLD_NEXT, "pthread_create");
-    memcpy(&real, &p, sizeof real);
-    started++;
-    return real(thread, attr, start, arg);
-}
-#endif
 
 static double now(void) {
     struct timespec t;
@@ -270,7 +231,7 @@ static void idle(void) {
 }
 
 static void nothing_taken(void) {
-#if COUNTING
+#if INTERPOSED
     struct net small = net_new(1), large = net_new(LAYERS);
     ggml_backend_t cpu = ggml_backend_cpu_init();
     ggml_backend_cpu_set_n_threads(cpu, 4);
