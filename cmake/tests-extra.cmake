@@ -37,6 +37,8 @@ foreach(row ${header_languages})
     target_compile_options(headers_${suffix}${standard} PRIVATE -Wall -Wextra -Wpedantic -Werror)
     set_target_properties(headers_${suffix}${standard} PROPERTIES ${language}_STANDARD ${standard}
         ${language}_STANDARD_REQUIRED ON ${language}_EXTENSIONS OFF)
+endforeach()
+
 # threads counted by the test itself (tests/interpose.h)
 foreach(test cpu_threads core_sched core_backend)
     if(TARGET test_${test})
