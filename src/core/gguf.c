@@ -897,7 +897,8 @@ static void put_meta(struct sink *s, const struct gguf_context *c) {
     put_u32(s, c->version);
     put_u64(s, c->n_infos);
     put_u64(s, c->n_pairs);
-    for (const struct pair *p = c->pairs; p < c->pairs + c->n_pairs; p++) {
+    for (size_t k = 0; k < c->n_pairs; k++) {
+        const struct pair *p = &c->pairs[k];
         put_text(s, p->key, strlen(p->key));
         if (p->array) put_u32(s, GGUF_TYPE_ARRAY);
         put_u32(s, p->type);
@@ -905,7 +906,8 @@ static void put_meta(struct sink *s, const struct gguf_context *c) {
         if (p->type != GGUF_TYPE_STRING) put(s, p->data, pair_bytes(p));
         else for (size_t i = 0; i < p->n; i++) put_text(s, p->data + p->starts[i], p->starts[i + 1] - p->starts[i] - 1);
     }
-    for (const struct info *t = c->infos; t < c->infos + c->n_infos; t++) {
+    for (size_t k = 0; k < c->n_infos; k++) {
+        const struct info *t = &c->infos[k];
         const int n_dims = ggml_n_dims(&t->tensor);
         put_text(s, t->tensor.name, strlen(t->tensor.name));
         put_u32(s, (uint32_t) n_dims);
