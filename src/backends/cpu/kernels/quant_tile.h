@@ -24,9 +24,25 @@ enum {
     S(SPAN)     = SUM_BITS == 16 ? (2*PRODUCTS < GROUP ? 2*PRODUCTS : GROUP)
                                  : (SCALED && SUM_BITS == 32 && PRODUCTS < GROUP ? PRODUCTS : GROUP),
     S(SPANS)    = BLOCK/S(SPAN),
+    S(STEPS)    = S(SPAN)/STEP,
     S(PANEL)    = PANEL_ROWS*(BLOCK/STEP*4 + (SCALED ? BLOCK/GROUP*4 : 0) + (SCALED && MIN ? 32 : 0) + 4 + MIN*4),
     S(TILE)     = TILE_COLUMNS*(BLOCK/STEP*4 + (OFFSET ? S(SPANS)*4 : 0) + (SCALED && MIN ? 32 : 0) + 4 + (!SCALED && MIN)*4)
 };
+
+/* Four steps (two where a span has no more) along k. Spelled out without loops that a compiler would leave as loops: only in
+ * straight code do all sums stay in registers. */
+static inline void S(four)(const uint8_t *w, const uint8_t *a, tv sum[TILE_VECTORS][TILE_COLUMNS]) {
+    for (int i = 0; i < (S(STEPS) < 4 ? S(STEPS) : 4); i++, w += PANEL_ROWS*4, a += TILE_COLUMNS*4) {
+        tv codes[TILE_VECTORS];
+        for (int v = 0; v < TILE_VECTORS; v++) codes[v] = t_load(w + v*LANES*4);
+        for (int c = 0; c < TILE_COLUMNS; c++) {
+            const tv q = t_all(a + 4*c);
+            for (int v = 0; v < TILE_VECTORS; v++) {
+                sum[v][c] = WIDE ? t_dot_wide(sum[v][c], codes[v], q) : t_dot(sum[v][c], codes[v], q);
+            }
+        }
+    }
+}
 
 /* The exact sums of one block. */
 static inline void S(ints)(const uint8_t *w, const uint8_t *a, tv isum[TILE_VECTORS][TILE_COLUMNS]) {
@@ -38,16 +54,11 @@ static inline void S(ints)(const uint8_t *w, const uint8_t *a, tv isum[TILE_VECT
         for (int c = 0; c < TILE_COLUMNS; c++) {
             for (int v = 0; v < TILE_VECTORS; v++) sum[v][c] = OFFSET ? t_all(starts + s*TILE_COLUMNS + c) : t_zero();
         }
-        for (int i = 0; i < S(SPAN)/STEP; i++, w += PANEL_ROWS*4, a += TILE_COLUMNS*4) {
-            tv codes[TILE_VECTORS];
-            for (int v = 0; v < TILE_VECTORS; v++) codes[v] = t_load(w + v*LANES*4);
-            for (int c = 0; c < TILE_COLUMNS; c++) {
-                const tv q = t_all(a + 4*c);
-                for (int v = 0; v < TILE_VECTORS; v++) {
-                    sum[v][c] = WIDE ? t_dot_wide(sum[v][c], codes[v], q) : t_dot(sum[v][c], codes[v], q);
-                }
-            }
-        }
+        S(four)(w, a, sum);
+        if (S(STEPS) > 4)  S(four)(w + 4*PANEL_ROWS*4,  a + 4*TILE_COLUMNS*4,  sum);
+        if (S(STEPS) > 8)  S(four)(w + 8*PANEL_ROWS*4,  a + 8*TILE_COLUMNS*4,  sum);
+        if (S(STEPS) > 12) S(four)(w + 12*PANEL_ROWS*4, a + 12*TILE_COLUMNS*4, sum);
+        w += S(STEPS)*PANEL_ROWS*4, a += S(STEPS)*TILE_COLUMNS*4;
         for (int v = 0; v < TILE_VECTORS; v++) {
             for (int c = 0; c < TILE_COLUMNS; c++) {
 #if SCALED
