@@ -12,12 +12,21 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
 endif()
 
 # Adds the kernels to the object library `target` and sets kernel_objects to what else a library must hold.
+# The tiles of the products are written so that all sums stay in registers; these two passes of gcc take them apart.
+include(CheckCCompilerFlag)
+check_c_compiler_flag("-fno-tree-reassoc -fno-tree-ter" ARENITE_KEEPS_ORDER)
+if(ARENITE_KEEPS_ORDER)
+    set(arenite_tile_flags -fno-tree-reassoc -fno-tree-ter)
+endif()
+
 function(arenite_kernels target)
     # kernels/*.c holds what is instantiated per set; kernels/portable/*.c holds the definitions, compiled once
     file(GLOB definitions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/portable/*.c)
     target_sources(${target} PRIVATE ${definitions})
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/*.c)
     set(objects)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/quant_gemm.c
+        PROPERTIES COMPILE_OPTIONS "${arenite_tile_flags}")
     foreach(row ${arenite_isas})
         separate_arguments(row UNIX_COMMAND "${row}")
         list(POP_FRONT row isa header)

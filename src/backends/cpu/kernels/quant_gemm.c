@@ -138,9 +138,12 @@ static void panel_scale_words(const int16_t s[16], int groups, uint8_t *at, int 
     int32_t *out = (int32_t *) (void *) at + r;
     for (int g = 0; g < groups; g++) out[g*PANEL_ROWS] = scale_word(groups == 8 ? s[g] : s[g%2*8 + g/2]);
 }
-static void panel_min_pairs(const int16_t m[16], uint8_t *at, int r) {
+static void panel_min_pairs(const int16_t m[16], int groups, uint8_t *at, int r) {
     uint32_t *out = (uint32_t *) (void *) at + r;
-    for (int p = 0; p < 8; p++) out[p*PANEL_ROWS] = (uint16_t) m[p] | (uint32_t) (uint16_t) m[8 + p] << 16;
+    for (int p = 0; p < groups/2; p++) {
+        const int16_t first = groups == 8 ? m[2*p] : m[p], last = groups == 8 ? m[2*p + 1] : m[8 + p];
+        out[p*PANEL_ROWS] = (uint16_t) first | (uint32_t) (uint16_t) last << 16;
+    }
 }
 
 #define PANEL_SCALES(tag, groups, min)                                                           \
@@ -151,7 +154,7 @@ static void panel_min_pairs(const int16_t m[16], uint8_t *at, int r) {
         vs_store(scale, s);                                                                     \
         vs_store(mins, m);                                                                      \
         panel_scale_words(scale, groups, panel + PANEL_ROWS*256, r);                             \
-        if (min) panel_min_pairs(mins, panel + PANEL_ROWS*(256 + groups*4), r);                  \
+        if (min) panel_min_pairs(mins, groups, panel + PANEL_ROWS*(256 + groups*4), r);                \
     }
 PANEL_SCALES(q2_K, 16, 1)
 PANEL_SCALES(q3_K, 16, 0)

@@ -10,10 +10,10 @@
  * A block of a panel                                   A block of a tile
  *     codes   [BLOCK/4][PANEL_ROWS][4]                     codes  [BLOCK/4][TILE_COLUMNS][4]
  *     scales  int32 [BLOCK/GROUP][PANEL_ROWS]              starts int32 [BLOCK/SPAN][TILE_COLUMNS]          OFFSET
- *     pairs   int16 [8][PANEL_ROWS][2]     MIN             pairs  int16 [8][TILE_COLUMNS][2]                MIN
+ *     pairs   int16 [PAIRS][PANEL_ROWS][2] MIN             pairs  int16 [PAIRS][TILE_COLUMNS][2]            MIN
  *     d       float [PANEL_ROWS]                           d_a    float [TILE_COLUMNS]
  *     dmin    float [PANEL_ROWS]           MIN             d_a*qsum float [TILE_COLUMNS]                    MIN of 32
- * (scales and pairs in blocks of 256 only; WIDE codes are int16 in pairs, [BLOCK/2][..][2]). A scale is applied after SPAN
+ * (scales and pairs of minimums and of sums of activations in blocks of 256 only; WIDE codes are int16 in pairs, [BLOCK/2][..][2]). A scale is applied after SPAN
  * elements: as many as the sums of the instruction set have room for. */
 
 #define S(name) K_JOIN(name, SHAPE)
@@ -25,8 +25,9 @@ enum {
                                  : (SCALED && SUM_BITS == 32 && PRODUCTS < GROUP ? PRODUCTS : GROUP),
     S(SPANS)    = BLOCK/S(SPAN),
     S(STEPS)    = S(SPAN)/STEP,
-    S(PANEL)    = PANEL_ROWS*(BLOCK/STEP*4 + (SCALED ? BLOCK/GROUP*4 : 0) + (SCALED && MIN ? 32 : 0) + 4 + MIN*4),
-    S(TILE)     = TILE_COLUMNS*(BLOCK/STEP*4 + (OFFSET ? S(SPANS)*4 : 0) + (SCALED && MIN ? 32 : 0) + 4 + (!SCALED && MIN)*4)
+    S(PAIRS)    = 128/GROUP,
+    S(PANEL)    = PANEL_ROWS*(BLOCK/STEP*4 + (SCALED ? BLOCK/GROUP*4 : 0) + (SCALED && MIN ? S(PAIRS)*4 : 0) + 4 + MIN*4),
+    S(TILE)     = TILE_COLUMNS*(BLOCK/STEP*4 + (OFFSET ? S(SPANS)*4 : 0) + (SCALED && MIN ? S(PAIRS)*4 : 0) + 4 + (!SCALED && MIN)*4)
 };
 
 /* Four steps (two where a span has no more) along k. Spelled out without loops that a compiler would leave as loops: only in
@@ -78,10 +79,10 @@ static inline void S(ints)(const uint8_t *w, const uint8_t *a, tv isum[TILE_VECT
 static inline tf S(less_min)(const uint8_t *w, const uint8_t *a, int v, int c, tf acc) {
     const uint8_t *wm = w + PANEL_ROWS*(BLOCK/STEP*4 + BLOCK/GROUP*4) + v*LANES*4;
     const uint8_t *am = a + TILE_COLUMNS*(BLOCK/STEP*4 + (OFFSET ? S(SPANS)*4 : 0)) + c*4;
-    const float   *dmin = (const float *) (const void *) (wm + PANEL_ROWS*(32 + 4));
-    const float   *d_a  = (const float *) (const void *) (am + TILE_COLUMNS*32);
+    const float   *dmin = (const float *) (const void *) (wm + PANEL_ROWS*(S(PAIRS)*4 + 4));
+    const float   *d_a  = (const float *) (const void *) (am + TILE_COLUMNS*S(PAIRS)*4);
     tv msum = t_zero();
-    for (int p = 0; p < 8; p++) msum = t_pairs(msum, t_load(wm + p*PANEL_ROWS*4), t_all(am + p*TILE_COLUMNS*4));
+    for (int p = 0; p < S(PAIRS); p++) msum = t_pairs(msum, t_load(wm + p*PANEL_ROWS*4), t_all(am + p*TILE_COLUMNS*4));
     return tf_fnma(tf_mul(tf_load(dmin), tf_at(d_a)), tf_from_ints(msum), acc);
 }
 #endif
@@ -128,8 +129,12 @@ static void S(tile_block)(int n, const int8_t (*codes)[BLOCK], const float *d_a,
     }
 #endif
 #if SCALED && MIN
-    for (int p = 0; p < 8; p++, out += TILE_COLUMNS) {
-        for (int c = 0; c < n; c++) out[c] = (uint16_t) sums[c][p] | (uint32_t) sums[c][8 + p] << 16;
+    for (int p = 0; p < S(PAIRS); p++, out += TILE_COLUMNS) {
+        for (int c = 0; c < n; c++) {
+            const int16_t *s = sums[c];
+            const int first = GROUP == 16 ? s[p] : s[2*p] + s[8 + 2*p], last = GROUP == 16 ? s[8 + p] : s[2*p + 1] + s[9 + 2*p];
+            out[c] = (uint16_t) first | (uint32_t) last << 16;
+        }
     }
 #endif
     float *floats = (float *) (void *) out;
