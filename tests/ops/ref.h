@@ -95,6 +95,8 @@ static inline double value_at(const tensor *t, const int64_t *i) {
 static inline double value(const tensor *t, int64_t i0, int64_t i1, int64_t i2, int64_t i3) {
     return value_at(t, SIZE(i0, i1, i2, i3));
 }
+/* Element i of a packed F32 tensor. */
+static inline double flat_value(const tensor *t, int64_t i) { return (double) ((const float *) t->data)[i]; }
 /* Plain types only. */
 static inline void set_value(tensor *t, const int64_t *i, double v) {
     void *p = address(t, i);

@@ -31,8 +31,9 @@ bool next_span(const struct cpu_task *t, int64_t rows, int64_t n, struct span *s
 
 /* ---- rows as floats ------------------------------------------------------------------------------------------------ */
 
-static bool plain_float(enum ggml_type type) {
-    return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
+bool supports_plain_floats(const struct ggml_tensor *dst) {
+    for (int s = 0; s < GGML_MAX_SRC; s++) if (dst->src[s] && !plain_float(dst->src[s]->type)) return false;
+    return dst->type == GGML_TYPE_F32;
 }
 bool row_readable(const struct ggml_tensor *x) {
     return plain_float(x->type) || (quant_types[x->type].unpack && row_dense(x));

@@ -78,6 +78,19 @@ static inline int64_t index_at(const struct ggml_tensor *ids, int64_t i0, int64_
 typedef void piece_map(const struct cpu_task *t, const struct ggml_tensor *dst, int64_t n, float *y, const float *x);
 void map_pieces(const struct cpu_task *t, struct ggml_tensor *dst, piece_map *f);
 
+/* F32, F16, BF16; one element of such a type. */
+static inline bool plain_float(enum ggml_type type) {
+    return type == GGML_TYPE_F32 || type == GGML_TYPE_F16 || type == GGML_TYPE_BF16;
+}
+static inline float float_from(enum ggml_type type, const void *p) {
+    return type == GGML_TYPE_F32 ? *(const float *) p :
+           type == GGML_TYPE_F16 ? f16_to_f32(*(const uint16_t *) p) : bf16_to_f32(*(const uint16_t *) p);
+}
+static inline float float_at(const struct ggml_tensor *x, int64_t i0, int64_t i1, int64_t i2, int64_t i3) {
+    return float_from(x->type, element(x, i0, i1, i2, i3));
+}
+bool supports_plain_floats(const struct ggml_tensor *dst);      /* all sources of such types, the result F32 */
+
 #define FOR_PIECES(i, n, begin, end) \
     for (int64_t i = begin, n; n = (end) - i < PIECE ? (end) - i : PIECE, n > 0; i += n)
 
