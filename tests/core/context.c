@@ -60,8 +60,10 @@ static void running_out(void) {
     CHECK(!ggml_new_graph(ctx) && !ggml_new_buffer(ctx, SIZE_MAX), "graph, buffer");
     ggml_free(ctx);
     log_lines = 0;
-    CHECK(!context(SIZE_MAX - 5, false) && !context(SIZE_MAX/2, false), "no machine has this much");
-    CHECK(log_lines == 2, "one line each");
+    CHECK(!context(SIZE_MAX - 5, false) && log_lines == 1, "no machine has this much");
+#ifndef __SANITIZE_ADDRESS__            /* which ends the program instead of refusing */
+    CHECK(!context(SIZE_MAX/2, false) && log_lines == 2, "nor this");
+#endif
     ctx = context(368, true);
     struct ggml_tensor *a = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, 10);
     CHECK(a && ggml_get_mem_size(ctx) == ggml_used_mem(ctx), "filled to the last byte");
