@@ -470,81 +470,117 @@ struct ggml_threadpool_params {
     bool paused;
 };
 
+/* ---- errors, log ----------------------------------------------------------------------------------------------- */
+
+/* Stop the program: the callback gets the message "file:line: text" (none set: it goes to stderr), then abort() is called in
+ * any case. Only a wrong call by the program ends here, never a file, a prompt or a lack of memory. The setter returns the
+ * callback that was set before. */
 GGML_API ggml_abort_callback_t ggml_set_abort_callback(ggml_abort_callback_t callback);
-GGML_NORETURN GGML_API void ggml_abort(const char *file, int line, const char *fmt, ...) GGML_ATTRIBUTE_FORMAT(3, 4);
+GGML_NORETURN GGML_API void ggml_abort(const char *file, int line, const char *fmt, ...)
+    GGML_ATTRIBUTE_FORMAT(3, 4);
+/* A static text for any value. */
 GGML_API const char *ggml_status_to_string(enum ggml_status status);
+/* Where log text goes; NULL restores the default, stderr. Every line ends with its own newline; level CONT goes on with the
+ * line before. Not to be changed while other threads are inside the library. */
+GGML_API void ggml_log_set(ggml_log_callback log_callback, void *user_data);
+GGML_API void ggml_log_get(ggml_log_callback *log_callback, void **user_data);
+
+/* ---- what this library is -------------------------------------------------------------------------------------- */
+
+/* Static strings: the version of the interface that is served, and who serves it. */
+GGML_API const char *ggml_version(void);
+GGML_API const char *ggml_commit(void);
+GGML_API bool ggml_guid_matches(ggml_guid_t guid_a, ggml_guid_t guid_b);
+
+/* ---- time, files ----------------------------------------------------------------------------------------------- */
+
+/* A clock that only goes forward. ggml_time_init does nothing and may be left out. */
+GGML_API void ggml_time_init(void);
+GGML_API int64_t ggml_time_ms(void);
+GGML_API int64_t ggml_time_us(void);
+/* Processor time of the whole process, in ticks. */
+GGML_API int64_t ggml_cycles(void);
+GGML_API int64_t ggml_cycles_per_ms(void);
+/* As fopen. The caller closes the file. */
+GGML_API FILE *ggml_fopen(const char *fname, const char *mode);
+
+/* ---- numbers: F16, BF16 ---------------------------------------------------------------------------------------- */
+
+/* To the nearest, ties to even; out of range becomes an infinity; NaN stays NaN. Back is exact. Rows are n elements. */
 GGML_API float ggml_fp16_to_fp32(ggml_fp16_t);
 GGML_API ggml_fp16_t ggml_fp32_to_fp16(float);
 GGML_API void ggml_fp16_to_fp32_row(const ggml_fp16_t *, float *, int64_t);
 GGML_API void ggml_fp32_to_fp16_row(const float *, ggml_fp16_t *, int64_t);
-GGML_API ggml_bf16_t ggml_fp32_to_bf16(float);
 GGML_API float ggml_bf16_to_fp32(ggml_bf16_t);
+GGML_API ggml_bf16_t ggml_fp32_to_bf16(float);
 GGML_API void ggml_bf16_to_fp32_row(const ggml_bf16_t *, float *, int64_t);
-GGML_API void ggml_fp32_to_bf16_row_ref(const float *, ggml_bf16_t *, int64_t);
 GGML_API void ggml_fp32_to_bf16_row(const float *, ggml_bf16_t *, int64_t);
-GGML_API bool ggml_guid_matches(ggml_guid_t guid_a, ggml_guid_t guid_b);
-GGML_API const char *ggml_version(void);
-GGML_API const char *ggml_commit(void);
-GGML_API void ggml_time_init(void);
-GGML_API int64_t ggml_time_ms(void);
-GGML_API int64_t ggml_time_us(void);
-GGML_API int64_t ggml_cycles(void);
-GGML_API int64_t ggml_cycles_per_ms(void);
-GGML_API FILE *ggml_fopen(const char *fname, const char *mode);
-GGML_API void ggml_print_object(const struct ggml_object *obj);
-GGML_API void ggml_print_objects(const struct ggml_context *ctx);
-GGML_API int64_t ggml_nelements(const struct ggml_tensor *tensor);
-GGML_API int64_t ggml_nrows(const struct ggml_tensor *tensor);
-GGML_API size_t ggml_nbytes(const struct ggml_tensor *tensor);
-GGML_API size_t ggml_nbytes_pad(const struct ggml_tensor *tensor);
+GGML_API void ggml_fp32_to_bf16_row_ref(const float *, ggml_bf16_t *, int64_t);
+
+/* ---- types ----------------------------------------------------------------------------------------------------- */
+
+/* A type stores `blck_size` elements in `type_size` bytes. For a number that is no type these answer 0, or a text that says
+ * so: types may come out of files. ggml_type_sizef is bytes per element; ggml_row_size bytes of ne elements, 0 when they are
+ * more than a size_t holds. */
 GGML_API int64_t ggml_blck_size(enum ggml_type type);
 GGML_API size_t ggml_type_size(enum ggml_type type);
-GGML_API size_t ggml_row_size(enum ggml_type type, int64_t ne);
 GGML_API double ggml_type_sizef(enum ggml_type type);
+GGML_API size_t ggml_row_size(enum ggml_type type, int64_t ne);
 GGML_API const char *ggml_type_name(enum ggml_type type);
+GGML_API bool ggml_is_quantized(enum ggml_type type);
+/* The above, and how to convert rows of whole blocks from and to F32 (NULL where there is no such function, and for F32
+ * itself). Static; aborts on a number above the last type. */
+GGML_API const struct ggml_type_traits *ggml_get_type_traits(enum ggml_type type);
+/* The type that most tensors of such a file have; GGML_TYPE_COUNT where there is no single one. */
+GGML_API enum ggml_type ggml_ftype_to_ggml_type(enum ggml_ftype ftype);
+/* Whether `nbytes` bytes are whole blocks without NaN or infinity in a value or a scale; one line of log where not. */
+GGML_API bool ggml_validate_row_data(enum ggml_type type, const void *data, size_t nbytes);
+
+/* ---- names of ops ---------------------------------------------------------------------------------------------- */
+
+/* Static strings. ggml_op_desc names what a tensor computes: for GGML_OP_UNARY and GGML_OP_GLU the function. */
 GGML_API const char *ggml_op_name(enum ggml_op op);
 GGML_API const char *ggml_op_symbol(enum ggml_op op);
 GGML_API const char *ggml_unary_op_name(enum ggml_unary_op op);
 GGML_API const char *ggml_glu_op_name(enum ggml_glu_op op);
 GGML_API const char *ggml_op_desc(const struct ggml_tensor *t);
-GGML_API size_t ggml_element_size(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_quantized(enum ggml_type type);
-GGML_API enum ggml_type ggml_ftype_to_ggml_type(enum ggml_ftype ftype);
-GGML_API bool ggml_is_transposed(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_permuted(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_empty(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_view(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_scalar(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_vector(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_matrix(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_3d(const struct ggml_tensor *tensor);
-GGML_API int ggml_n_dims(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_contiguous(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_contiguous_0(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_contiguous_1(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_contiguous_2(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_contiguous_to_1(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_contiguous_to_2(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_contiguous_to_3(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_contiguously_allocated(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_contiguous_channels(const struct ggml_tensor *tensor);
-GGML_API bool ggml_is_contiguous_rows(const struct ggml_tensor *tensor);
-GGML_API bool ggml_are_same_shape(const struct ggml_tensor *t0, const struct ggml_tensor *t1);
-GGML_API bool ggml_are_same_stride(const struct ggml_tensor *t0, const struct ggml_tensor *t1);
-GGML_API bool ggml_can_repeat(const struct ggml_tensor *t0, const struct ggml_tensor *t1);
-GGML_API size_t ggml_tensor_overhead(void);
-GGML_API bool ggml_validate_row_data(enum ggml_type type, const void *data, size_t nbytes);
+/* Which function a node of GGML_OP_UNARY or GGML_OP_GLU computes; aborts on any other node. */
+GGML_API enum ggml_unary_op ggml_get_unary_op(const struct ggml_tensor *tensor);
+GGML_API enum ggml_glu_op ggml_get_glu_op(const struct ggml_tensor *tensor);
+
+/* ---- contexts -------------------------------------------------------------------------------------------------- */
+
+/* A context is one block of memory in which tensors and graphs are laid one after the other; nothing in it is freed singly.
+ * NULL after one line of log when there is no memory for it. With a mem_buffer the caller keeps that memory, and it must stay
+ * until ggml_free; else the block is aligned to 64 bytes and freed with the context. One thread at a time may build in a
+ * context.
+ *
+ * Where it is full, the call that wanted more logs one line (how much was missing) and returns NULL. A NULL tensor flows
+ * through every builder, and a graph that is given one can be built on but not computed: GGML_STATUS_ALLOC_FAILED. */
 GGML_API struct ggml_context *ggml_init(struct ggml_init_params params);
+/* Forget everything in the context, keep the block. */
 GGML_API void ggml_reset(struct ggml_context *ctx);
 GGML_API void ggml_free(struct ggml_context *ctx);
+/* Bytes in use; the block and its size. What a tensor without data takes of it. */
 GGML_API size_t ggml_used_mem(const struct ggml_context *ctx);
-GGML_API bool ggml_get_no_alloc(struct ggml_context *ctx);
-GGML_API void ggml_set_no_alloc(struct ggml_context *ctx, bool no_alloc);
 GGML_API void *ggml_get_mem_buffer(const struct ggml_context *ctx);
 GGML_API size_t ggml_get_mem_size(const struct ggml_context *ctx);
+GGML_API size_t ggml_tensor_overhead(void);
+/* With no_alloc new tensors get no data: a buffer or an allocator gives it to them later. */
+GGML_API bool ggml_get_no_alloc(struct ggml_context *ctx);
+GGML_API void ggml_set_no_alloc(struct ggml_context *ctx, bool no_alloc);
+/* Bytes of the largest tensor. */
 GGML_API size_t ggml_get_max_tensor_size(const struct ggml_context *ctx);
-GGML_API struct ggml_tensor *ggml_new_tensor(struct ggml_context *ctx, enum ggml_type type, int n_dims, const int64_t
-    *ne);
+GGML_API void ggml_print_object(const struct ggml_object *obj);
+GGML_API void ggml_print_objects(const struct ggml_context *ctx);
+
+/* ---- new tensors ----------------------------------------------------------------------------------------------- */
+
+/* ne: elements of each of the 1 to 4 dimensions, innermost first; 0 makes an empty tensor. Packed strides, no op, no name,
+ * data (behind the struct, aligned to 16 bytes, not zeroed) unless the context says no_alloc. NULL, after one line of log,
+ * also for sizes that no memory can hold. */
+GGML_API struct ggml_tensor *ggml_new_tensor(struct ggml_context *ctx, enum ggml_type type, int n_dims, const
+    int64_t *ne);
 GGML_API struct ggml_tensor *ggml_new_tensor_1d(struct ggml_context *ctx, enum ggml_type type, int64_t ne0);
 GGML_API struct ggml_tensor *ggml_new_tensor_2d(struct ggml_context *ctx, enum ggml_type type, int64_t ne0, int64_t
     ne1);
@@ -552,26 +588,78 @@ GGML_API struct ggml_tensor *ggml_new_tensor_3d(struct ggml_context *ctx, enum g
     ne1, int64_t ne2);
 GGML_API struct ggml_tensor *ggml_new_tensor_4d(struct ggml_context *ctx, enum ggml_type type, int64_t ne0, int64_t
     ne1, int64_t ne2, int64_t ne3);
+/* nbytes of the context's block, aligned to 16. */
 GGML_API void *ggml_new_buffer(struct ggml_context *ctx, size_t nbytes);
+/* A new tensor of the same type and shape, packed, nothing copied. */
 GGML_API struct ggml_tensor *ggml_dup_tensor(struct ggml_context *ctx, const struct ggml_tensor *src);
+/* The same memory under another name, strides included; no node of a graph. */
 GGML_API struct ggml_tensor *ggml_view_tensor(struct ggml_context *ctx, struct ggml_tensor *src);
+/* In the order of creation; NULL behind the last. By name: the first whose name is exactly this, or NULL. */
 GGML_API struct ggml_tensor *ggml_get_first_tensor(const struct ggml_context *ctx);
 GGML_API struct ggml_tensor *ggml_get_next_tensor(const struct ggml_context *ctx, struct ggml_tensor *tensor);
 GGML_API struct ggml_tensor *ggml_get_tensor(struct ggml_context *ctx, const char *name);
-GGML_API void ggml_unravel_index(const struct ggml_tensor *tensor, int64_t i, int64_t *i0, int64_t *i1, int64_t *i2,
-    int64_t *i3);
-GGML_API enum ggml_unary_op ggml_get_unary_op(const struct ggml_tensor *tensor);
-GGML_API enum ggml_glu_op ggml_get_glu_op(const struct ggml_tensor *tensor);
-GGML_API void *ggml_get_data(const struct ggml_tensor *tensor);
-GGML_API float *ggml_get_data_f32(const struct ggml_tensor *tensor);
+
+/* ---- tensors: name, flags, data -------------------------------------------------------------------------------- */
+
+/* At most 63 bytes are kept. Both return the tensor; format takes printf's arguments, among them its own name. */
 GGML_API const char *ggml_get_name(const struct ggml_tensor *tensor);
 GGML_API struct ggml_tensor *ggml_set_name(struct ggml_tensor *tensor, const char *name);
 GGML_API struct ggml_tensor *ggml_format_name(struct ggml_tensor *tensor, const char *fmt, ...)
     GGML_ATTRIBUTE_FORMAT(2, 3);
+/* Written by the program before each computation: placed so that nothing else is there when it starts. Not for results. */
 GGML_API void ggml_set_input(struct ggml_tensor *tensor);
+/* Read by the program afterwards: its memory is not used again within the graph. */
 GGML_API void ggml_set_output(struct ggml_tensor *tensor);
+/* To be trained; a loss, one F32, to be minimised. */
 GGML_API void ggml_set_param(struct ggml_tensor *tensor);
 GGML_API void ggml_set_loss(struct ggml_tensor *tensor);
+/* The address of element 0, in the memory of its backend; NULL until it has one. The second aborts when not F32. */
+GGML_API void *ggml_get_data(const struct ggml_tensor *tensor);
+GGML_API float *ggml_get_data_f32(const struct ggml_tensor *tensor);
+/* All bytes 0. Returns the tensor. */
+GGML_API struct ggml_tensor *ggml_set_zero(struct ggml_tensor *tensor);
+/* The four indices of element i in the order of a packed tensor; each may be NULL. */
+GGML_API void ggml_unravel_index(const struct ggml_tensor *tensor, int64_t i, int64_t *i0, int64_t *i1, int64_t *i2,
+    int64_t *i3);
+
+/* ---- tensors: shape and layout --------------------------------------------------------------------------------- */
+
+GGML_API int64_t ggml_nelements(const struct ggml_tensor *tensor);
+GGML_API int64_t ggml_nrows(const struct ggml_tensor *tensor);
+/* Bytes from the first to the end of the last element, gaps included; that rounded up to 16; bytes of an element or block. */
+GGML_API size_t ggml_nbytes(const struct ggml_tensor *tensor);
+GGML_API size_t ggml_nbytes_pad(const struct ggml_tensor *tensor);
+GGML_API size_t ggml_element_size(const struct ggml_tensor *tensor);
+/* 1 to 4: trailing dimensions of 1 do not count. */
+GGML_API int ggml_n_dims(const struct ggml_tensor *tensor);
+/* At most this many dimensions are not 1; some dimension is 0; the memory is another tensor's. */
+GGML_API bool ggml_is_scalar(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_vector(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_matrix(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_3d(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_empty(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_view(const struct ggml_tensor *tensor);
+/* A stride is larger than the next one; the first is larger than the second. */
+GGML_API bool ggml_is_permuted(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_transposed(const struct ggml_tensor *tensor);
+/* Packed in all dimensions. With _1 dimension 1, with _2 also 2 may have any stride; with _to_n only the first n dimensions
+ * are looked at. Strides of dimensions of 1 do not count. */
+GGML_API bool ggml_is_contiguous(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_contiguous_0(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_contiguous_1(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_contiguous_2(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_contiguous_to_1(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_contiguous_to_2(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_contiguous_to_3(const struct ggml_tensor *tensor);
+/* No gaps, in any order of dimensions; the elements of a row are packed; channels innermost: strides 2 < 0 < 1. */
+GGML_API bool ggml_is_contiguously_allocated(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_contiguous_rows(const struct ggml_tensor *tensor);
+GGML_API bool ggml_is_contiguous_channels(const struct ggml_tensor *tensor);
+GGML_API bool ggml_are_same_shape(const struct ggml_tensor *t0, const struct ggml_tensor *t1);
+GGML_API bool ggml_are_same_stride(const struct ggml_tensor *t0, const struct ggml_tensor *t1);
+/* Whether t0, repeated whole times, fills t1. */
+GGML_API bool ggml_can_repeat(const struct ggml_tensor *t0, const struct ggml_tensor *t1);
+
 /* operations: how to read them.
  *
  * A builder adds a node to the context: it notes what is to be computed, and computes nothing. Shapes are written [ne0, ne1,
@@ -1244,41 +1332,64 @@ GGML_API struct ggml_tensor *ggml_opt_step_adamw(struct ggml_context *ctx, struc
 GGML_API struct ggml_tensor *ggml_opt_step_sgd(struct ggml_context *ctx, struct ggml_tensor *a,
     struct ggml_tensor *grad, struct ggml_tensor *sgd_params);
 
-GGML_API struct ggml_tensor *ggml_build_forward_select(struct ggml_cgraph *cgraph, struct ggml_tensor **tensors, int
-    n_tensors, int idx);
-GGML_API void ggml_build_forward_expand(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
-GGML_API void ggml_build_forward_order(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
-GGML_API void ggml_build_backward_expand(struct ggml_context *ctx, struct ggml_cgraph *cgraph, struct ggml_tensor
-    **grad_accs);
+/* ---- graphs ---------------------------------------------------------------------------------------------------- */
+
+/* A list of nodes in the order of computing, sources first, and of leafs (tensors that no op writes and no training changes).
+ * `size` is the room for nodes, and as much for leafs. In the context: ggml_graph_overhead tells how much of it, at most. A
+ * graph that was given too many nodes or a NULL tensor logs one line and is unusable until it is cleared: computing it
+ * returns GGML_STATUS_ALLOC_FAILED, allocating it false. NULL when the context is full. Building takes no memory and no deep
+ * stack. */
 GGML_API struct ggml_cgraph *ggml_new_graph(struct ggml_context *ctx);
 GGML_API struct ggml_cgraph *ggml_new_graph_custom(struct ggml_context *ctx, size_t size, bool grads);
-GGML_API struct ggml_cgraph *ggml_graph_dup(struct ggml_context *ctx, struct ggml_cgraph *cgraph, bool force_grads);
-GGML_API void ggml_graph_cpy(struct ggml_cgraph *src, struct ggml_cgraph *dst);
-GGML_API void ggml_graph_reset(struct ggml_cgraph *cgraph);
-GGML_API void ggml_graph_clear(struct ggml_cgraph *cgraph);
-GGML_API int ggml_graph_size(struct ggml_cgraph *cgraph);
-GGML_API struct ggml_tensor *ggml_graph_node(struct ggml_cgraph *cgraph, int i);
-GGML_API struct ggml_tensor **ggml_graph_nodes(struct ggml_cgraph *cgraph);
-GGML_API int ggml_graph_n_nodes(struct ggml_cgraph *cgraph);
-GGML_API void ggml_graph_add_node(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
 GGML_API size_t ggml_graph_overhead(void);
 GGML_API size_t ggml_graph_overhead_custom(size_t size, bool grads);
+/* Add a tensor with everything that it is computed from and that is not there yet: depth first, sources in the order of
+ * src. Nameless ones are named node_%d and leaf_%d. expand marks all of it for computing (GGML_TENSOR_FLAG_COMPUTE); order
+ * adds it without the mark: what is not marked is skipped. */
+GGML_API void ggml_build_forward_expand(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
+GGML_API void ggml_build_forward_order(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
+/* Add all n tensors, so that the graph has one shape whichever is chosen, and mark what tensors[idx] needs. Returns it. */
+GGML_API struct ggml_tensor *ggml_build_forward_select(struct ggml_cgraph *cgraph, struct ggml_tensor **tensors, int
+    n_tensors, int idx);
+/* The gradients of the graph's losses by its parameters, appended to the graph, which must have been made with grads.
+ * grad_accs: by node, where to add a gradient up, or NULL. */
+GGML_API void ggml_build_backward_expand(struct ggml_context *ctx, struct ggml_cgraph *cgraph, struct ggml_tensor
+    **grad_accs);
+/* A copy in ctx, with room for gradients if the graph has it or force_grads. Into dst, which must be as large. */
+GGML_API struct ggml_cgraph *ggml_graph_dup(struct ggml_context *ctx, struct ggml_cgraph *cgraph, bool force_grads);
+GGML_API void ggml_graph_cpy(struct ggml_cgraph *src, struct ggml_cgraph *dst);
+/* No nodes and no leafs again. */
+GGML_API void ggml_graph_clear(struct ggml_cgraph *cgraph);
+/* Gradient accumulators and the optimiser's moments 0, those of losses 1. Before the first backward pass. */
+GGML_API void ggml_graph_reset(struct ggml_cgraph *cgraph);
+/* The node as it is: neither its sources nor a mark. */
+GGML_API void ggml_graph_add_node(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);
+/* i < 0 counts from the end; aborts when there is no such node. By name: leafs, then nodes; NULL when there is none. */
+GGML_API int ggml_graph_size(struct ggml_cgraph *cgraph);
+GGML_API int ggml_graph_n_nodes(struct ggml_cgraph *cgraph);
+GGML_API struct ggml_tensor **ggml_graph_nodes(struct ggml_cgraph *cgraph);
+GGML_API struct ggml_tensor *ggml_graph_node(struct ggml_cgraph *cgraph, int i);
 GGML_API struct ggml_tensor *ggml_graph_get_tensor(const struct ggml_cgraph *cgraph, const char *name);
+/* NULL when the graph has none for this node. */
 GGML_API struct ggml_tensor *ggml_graph_get_grad(const struct ggml_cgraph *cgraph, const struct ggml_tensor *node);
 GGML_API struct ggml_tensor *ggml_graph_get_grad_acc(const struct ggml_cgraph *cgraph, const struct ggml_tensor
     *node);
+/* One line of log per tensor. A file for graphviz, the nodes of `cgraph` (or NULL) in green. */
 GGML_API void ggml_graph_print(const struct ggml_cgraph *cgraph);
 GGML_API void ggml_graph_dump_dot(const struct ggml_cgraph *gb, const struct ggml_cgraph *cgraph, const char
     *filename);
-GGML_API void ggml_log_get(ggml_log_callback *log_callback, void **user_data);
-GGML_API void ggml_log_set(ggml_log_callback log_callback, void *user_data);
-GGML_API struct ggml_tensor *ggml_set_zero(struct ggml_tensor *tensor);
+
+/* ---- quantising ------------------------------------------------------------------------------------------------ */
+
 GGML_API void ggml_quantize_init(enum ggml_type type);
 GGML_API void ggml_quantize_free(void);
 GGML_API bool ggml_quantize_requires_imatrix(enum ggml_type type);
 GGML_API size_t ggml_quantize_chunk(enum ggml_type type, const float *src, void *dst, int64_t start, int64_t nrows,
     int64_t n_per_row, const float *imatrix);
-GGML_API const struct ggml_type_traits *ggml_get_type_traits(enum ggml_type type);
+
+/* ---- thread pools: parameters ---------------------------------------------------------------------------------- */
+
+/* n threads, no affinity, normal priority, poll 50, running. match leaves out `paused`. */
 GGML_API struct ggml_threadpool_params ggml_threadpool_params_default(int n_threads);
 GGML_API void ggml_threadpool_params_init(struct ggml_threadpool_params *p, int n_threads);
 GGML_API bool ggml_threadpool_params_match(const struct ggml_threadpool_params *p0, const struct
