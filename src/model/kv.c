@@ -41,7 +41,7 @@ int64_t kv_extent(const struct kv_cells *c) {
 
 /* Positions up to this one are out of sight of whatever sequence s appends next. */
 static int64_t out_of_sight(const struct kv_cells *c, uint64_t s) {
-    return c->n_swa ? (int64_t) c->top[s] + 1 - c->n_swa : -1;
+    return c->n_swa && !c->keeps ? (int64_t) c->top[s] + 1 - c->n_swa : -1;
 }
 
 static bool is_free(const struct kv_cells *c, const int64_t *hidden, int64_t i) {
@@ -179,9 +179,6 @@ static bool cells_init(struct kv_cells *c, uint32_t n, uint32_t n_swa) {
     return true;
 }
 
-static bool in_cache(const struct hparams *h, bool split, int which, uint32_t il) {
-    return split ? h->swa[il] == (which == KV_SLIDING) : which == KV_FULL;
-}
 
 static bool type_holds(enum ggml_type type, uint32_t head_size, const char *what) {
     if ((int) type >= 0 && type < GGML_TYPE_COUNT && ggml_blck_size(type) > 0 && head_size % (uint64_t) ggml_blck_size(type) == 0) {
@@ -200,14 +197,14 @@ static bool size_is_sane(const struct hparams *h, const struct llama_context_par
     return bytes < (double) SIZE_MAX/4;
 }
 
-static bool tensors_init(struct kv_cache *kv, const struct llama_model *m, const struct llama_context_params *p, bool split, int which) {
+static bool tensors_init(struct kv_cache *kv, const struct llama_model *m, const struct llama_context_params *p, int which) {
     const struct hparams *h = &m->h;
     kv->k   = calloc(h->n_layer, sizeof *kv->k);
     kv->v   = calloc(h->n_layer, sizeof *kv->v);
     kv->ctx = ggml_init((struct ggml_init_params) { 2*h->n_layer*ggml_tensor_overhead(), NULL, true });
     if (!kv->k || !kv->v || !kv->ctx || !size_is_sane(h, p, kv->cells.n)) return false;
     for (uint32_t il = 0; il < h->n_layer; il++) {
-        if (!in_cache(h, split, which, il)) continue;
+        if (h->swa[il] != (which == KV_SLIDING)) continue;
         kv->k[il] = ggml_new_tensor_3d(kv->ctx, p->type_k, h->n_head_k, kv->cells.n, h->n_head_kv[il]);
         kv->v[il] = ggml_new_tensor_3d(kv->ctx, p->type_v, h->n_head_v, kv->cells.n, h->n_head_kv[il]);
         if (!kv->k[il] || !kv->v[il]) return false;
@@ -219,7 +216,7 @@ static bool tensors_init(struct kv_cache *kv, const struct llama_model *m, const
 }
 
 static uint32_t cells_wanted(const struct hparams *h, const struct llama_context_params *p, int which) {
-    if (which == KV_FULL) return p->n_ctx;
+    if (which == KV_FULL || p->swa_full) return p->n_ctx;
     const uint64_t batch  = p->n_ubatch > SWA_BATCH ? p->n_ubatch : SWA_BATCH;
     const uint64_t wanted = ((uint64_t) h->n_swa + KV_PAGE)*p->n_seq_max + batch + KV_PAGE;
     const uint64_t padded = (wanted + KV_STEP - 1)/KV_STEP*KV_STEP;
@@ -229,16 +226,16 @@ static uint32_t cells_wanted(const struct hparams *h, const struct llama_context
 bool memory_init(struct llama_memory_i *mem, const struct llama_model *m, const struct llama_context_params *p) {
     const struct hparams *h = &m->h;
     if (!type_holds(p->type_k, h->n_head_k, "key") || !type_holds(p->type_v, h->n_head_v, "value")) return false;
-    bool sliding = false, full = false;
-    for (uint32_t il = 0; il < h->n_layer; il++) h->swa[il] ? (sliding = true) : (full = true);
-    const bool split = sliding && !p->swa_full;
+    bool used[KV_CACHES] = { false };
+    for (uint32_t il = 0; il < h->n_layer; il++) used[h->swa[il] ? KV_SLIDING : KV_FULL] = true;
     mem->n_layer = h->n_layer;
     for (int i = 0; i < KV_CACHES; i++) {
-        if (i == KV_SLIDING ? !split : split && !full) continue;
+        if (!used[i]) continue;
         struct kv_cache *kv = &mem->cache[i];
+        kv->cells.keeps = p->swa_full;
         kv->taken = malloc((size_t) p->n_batch*sizeof *kv->taken);
         if (kv->taken && cells_init(&kv->cells, cells_wanted(h, p, i), i == KV_SLIDING ? h->n_swa : 0) &&
-            tensors_init(kv, m, p, split, i)) continue;
+            tensors_init(kv, m, p, i)) continue;
         log_error("KV cache: out of memory for %u cells", cells_wanted(h, p, i));
         return false;
     }
@@ -278,7 +275,7 @@ size_t memory_other_bytes(const struct llama_memory_i *mem) {
 }
 
 struct kv_cache *memory_cache(struct llama_memory_i *mem, const struct llama_model *m, int il) {
-    return &mem->cache[m->h.swa[il] && mem->cache[KV_SLIDING].cells.n ? KV_SLIDING : KV_FULL];
+    return &mem->cache[m->h.swa[il] ? KV_SLIDING : KV_FULL];
 }
 
 /* ---- llama_memory_* ---------------------------------------------------------------------------------------------------- */

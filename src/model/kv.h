@@ -3,8 +3,8 @@
 /* The memory of a context: keys and values of past tokens, in cells.
  *
  * A cell holds one token's keys and values in every layer of its cache; its position and the set of sequences that own it
- * stand in `cells`. All sequences share a cache. Layers that see only a sliding window have a second, smaller cache whose
- * cells are taken again once no sequence can see them.
+ * stand in `cells`. All sequences share a cache. Layers that see only a sliding window have a cache of their own, smaller
+ * unless the program wants it whole, whose cells are taken again once no sequence can see them.
  *
  *   k of a layer: [head size, cell, head]      a head's keys lie one after the other, as attention reads them
  *
@@ -24,6 +24,7 @@ struct token_list;
 struct kv_cells {
     uint32_t   n;                       /* a multiple of KV_STEP; 0: the cache is not there */
     uint32_t   n_swa;                   /* positions a token sees, itself included; 0: all before it */
+    bool       keeps;                   /* what is out of sight stays, so that sequences can be rolled back */
     llama_pos *pos;                     /* [n] -1: empty */
     llama_pos *shift;                   /* [n] added to pos since the keys were rotated */
     uint64_t  *seqs;                    /* [n] a bit per sequence; 0: empty */
