@@ -186,12 +186,16 @@ static bool part_map(struct llama_model *m, struct part *p, struct progress *pro
         all    += size;
     }
     p->buffer = ggml_backend_dev_buffer_from_host_ptr(m->device, p->file.data, p->file.size, largest);
-    if (!p->buffer) return false;
+    bool ok = p->buffer != NULL;
     const size_t start = gguf_get_data_offset(p->gguf);
-    struct ggml_tensor *t = ggml_get_first_tensor(p->tensors);
-    for (int64_t i = 0; t; t = ggml_get_next_tensor(p->tensors, t), i++) {
+    struct ggml_tensor *t = ok ? ggml_get_first_tensor(p->tensors) : NULL;
+    for (int64_t i = 0; ok && t; t = ggml_get_next_tensor(p->tensors, t), i++) {
         unsigned char *data = p->file.data + start + gguf_get_tensor_offset(p->gguf, i);
-        if (ggml_backend_tensor_alloc(p->buffer, t, data) != GGML_STATUS_SUCCESS) return false;
+        ok = ggml_backend_tensor_alloc(p->buffer, t, data) == GGML_STATUS_SUCCESS;
+    }
+    if (!ok) {
+        log_error("%s: the device does not take the mapping", p->file.name);
+        return false;
     }
     m->bytes_mapped += all;
     return progress_add(progress, all);
