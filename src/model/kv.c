@@ -333,6 +333,41 @@ bool llama_memory_seq_rm(llama_memory_t mem, llama_seq_id seq_id, llama_pos p0, 
     return true;
 }
 
+static void rows_copy(struct ggml_tensor *t, int64_t from, int64_t to, int64_t n) {
+    for (int64_t head = 0; t && head < t->ne[2]; head++) {
+        const size_t base = (size_t) head*t->nb[2];
+        ggml_backend_tensor_set(t, (const char *) t->data + base + (size_t) from*t->nb[1], base + (size_t) to*t->nb[1], (size_t) n*t->nb[1]);
+    }
+}
+
+/* A sequence that goes on within a page it shares would lose the page's order; it gets a copy of that page. Without a free
+ * page it shares on, and its sums may be cut differently from then on. */
+static void unshare_last_page(struct kv_cache *kv, int s, uint32_t n_layer) {
+    struct kv_cells *c = &kv->cells;
+    const int64_t page = c->last[s]/KV_PAGE*KV_PAGE, n = c->last[s] + 1 - page, pages = c->n/KV_PAGE;
+    int64_t hidden[MAX_SEQUENCES], to = (page/KV_PAGE + 1) % pages;
+    if (c->last[s] < 0 || n == KV_PAGE) return;
+    find_hidden(c, hidden);
+    for (int64_t tries = 0; !page_is_free(c, hidden, to); to = (to + 1) % pages) {
+        if (++tries == pages) return;
+    }
+    for (uint32_t il = 0; il < n_layer; il++) {
+        rows_copy(kv->k[il], page, to*KV_PAGE, n);
+        rows_copy(kv->v[il], page, to*KV_PAGE, n);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t a = page + i, b = to*KV_PAGE + i;
+        kv_cell_clear(c, b);
+        if (!(c->seqs[a] >> s & 1)) continue;
+        c->pos[b]   = c->pos[a];
+        c->shift[b] = c->shift[a];
+        c->seqs[b]  = (uint64_t) 1 << s;
+        c->seqs[a] &= ~((uint64_t) 1 << s);
+        if (!c->seqs[a]) kv_cell_clear(c, a);
+    }
+    kv_recount(c);
+}
+
 void llama_memory_seq_cp(llama_memory_t mem, llama_seq_id seq_id_src, llama_seq_id seq_id_dst, llama_pos p0, llama_pos p1) {
     const struct range r = range_of(p0, p1);
     if (seq_id_src == seq_id_dst) return;
@@ -341,6 +376,7 @@ void llama_memory_seq_cp(llama_memory_t mem, llama_seq_id seq_id_src, llama_seq_
             if (in_range(c, i, r) && c->seqs[i] & seq_bit(seq_id_src)) c->seqs[i] |= seq_bit(seq_id_dst);
         }
         kv_recount(c);
+        if (seq_bit(seq_id_dst)) unshare_last_page(kv_c, seq_id_dst, mem->n_layer);
     }
 }
 
