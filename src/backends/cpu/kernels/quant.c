@@ -28,12 +28,27 @@ void K(quant_block)(int n, const float *x, int8_t *q, float *d_a, int16_t *sums)
     }
 }
 
+static void quantize_32(int64_t k, const float *x, int8_t *q, float *d, int16_t *sums) {
+    const int64_t blocks = k/32;
+    for (int64_t b = 0; b < blocks; b += 2) {
+        int8_t codes[2][32] = { 0 };
+        for (int i = 0; i < 2 && b + i < blocks; i++) K(quant_block)(32, x + 32*(b + i), codes[i], d + b + i, sums + b + i);
+        for (int half = 0; half < 2; half++, q += 32) {
+            memcpy(q,      codes[0] + 16*half, 16);
+            memcpy(q + 16, codes[1] + 16*half, 16);
+        }
+    }
+}
+
 static void quantize(int block, int64_t k, const float *x, void *column) {
     int8_t  *q    = column;
     float   *d    = (float *) (void *) ((char *) column + column_d(k));
     int16_t *sums = (int16_t *) (void *) ((char *) column + column_sums(block, k));
-    const int runs = block/column_run(block);
-    for (int64_t b = 0; b < k/block; b++) K(quant_block)(block, x + b*block, q + b*block, d + b, sums + b*runs);
+    if (block == 32) {
+        quantize_32(k, x, q, d, sums);
+        return;
+    }
+    for (int64_t b = 0; b < k/256; b++) K(quant_block)(256, x + 256*b, q + 256*b, d + b, sums + 16*b);
 }
 
 void K(quant_kernels)(struct quant_kernels *k) {

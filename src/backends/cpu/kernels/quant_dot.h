@@ -26,12 +26,17 @@
 
 /* A prepared column: the activations of one output column as gemv reads them. For floats the F32 values; for quantised
  * weights three arrays, each 64-aligned: int8 codes [k], float d_a [k/block], int16 sums of the codes [k/run] where a run is
- * 32 elements in blocks of 32, 16 elements in blocks of 256. Of the 16 sums of a block those of even runs stand first. */
+ * 32 elements in blocks of 32, 16 elements in blocks of 256. Of the 16 sums of a block those of even runs stand first. Codes
+ * in blocks of 32 stand as nibbles come out of two blocks at once: of each pair of blocks the first halves, then the second
+ * halves; after an odd number of blocks a block of zeros completes the pair. */
 static inline size_t column_pad(size_t bytes) { return (bytes + 63) & ~(size_t) 63; }
 static inline int    column_run(int block)    { return block == 32 ? 32 : 16; }
 static inline size_t column_d(int64_t k)      { return column_pad((size_t) k); }                    /* offsets in bytes */
 static inline size_t column_sums(int block, int64_t k) { return column_d(k) + column_pad((size_t) (k/block)*sizeof(float)); }
 static inline int64_t column_sum_place(int64_t run)    { return run/16*16 + run%2*8 + run%16/2; }    /* blocks of 256 */
+static inline int64_t column_place(int block, int64_t i) {                                              /* of element i's code */
+    return block == 32 ? i/64*64 + i/32%2*16 + i/16%2*32 + i%16 : i;
+}
 static inline size_t column_size(int block, int64_t k) {
     if (block == 1) return column_pad((size_t) k*sizeof(float));
     return column_sums(block, k) + column_pad((size_t) (k/column_run(block))*sizeof(int16_t));

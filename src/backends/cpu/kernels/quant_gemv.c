@@ -8,15 +8,16 @@
 enum { PREFETCH = 4096 };       /* bytes ahead of the block that is read */
 
 /* The integer sums of GEMV_ROWS rows, lanes not yet added, and their float scales: what is read is kept, not used, so that
- * rows missing at the end may hold anything. */
+ * rows missing at the end may hold anything. Blocks of 32 stand in pairs, with d and m in one word. */
 struct piece {
-    _Alignas(64) int32_t isum[64][GEMV_ROWS][GEMV_LANES];
+    _Alignas(64) int32_t isum[32][GEMV_ROWS][GEMV_LANES];
     int32_t  msum[16][GEMV_ROWS][GEMV_LANES];
-    uint16_t d[64][GEMV_ROWS], dmin[64][GEMV_ROWS];
+    uint32_t dm[64][GEMV_ROWS];
+    uint16_t d[64][GEMV_ROWS], dmin[16][GEMV_ROWS];
 };
 
-#define VI_DOT_0 vi_dot
-#define VI_DOT_1 vi_dot_signed
+#define VI_DOT_PAIR_0 vi_dot_pair
+#define VI_DOT_PAIR_1 vi_dot_pair_signed
 
 #define T q4_0
 #define BLOCK  32

@@ -13,52 +13,80 @@
 #define BLOCK_T K_JOIN(block, T)
 #define PIECE (BLOCK == 32 ? 64 : 16)
 
+#if BLOCK == 32
+/* Reads n blocks of one row into its places of the buffer, two at a time. */
+static inline void K_JOIN(GEMV, row)(int n, const BLOCK_T *w, const int8_t *q, const int16_t *sums, struct piece *out, int row) {
+    (void) sums;
+    for (int b = 0; b < n; b += 2, w += 2, q += 64) {
+        const BLOCK_T *last = b + 1 < n ? w + 1 : w;                    /* an odd block is paired with zeros of q */
+        vb u[2];
+        prefetch((const char *) w + PREFETCH);
+        K_JOIN(pair, T)(w, last, u);
+        vi_store(out->isum[b/2][row], K_JOIN(VI_DOT_PAIR, SIGNED)(u, q));
+#if MIN
+        memcpy(&out->dm[b][row], w, 4), memcpy(&out->dm[b + 1][row], last, 4);
+#else
+        out->d[b][row] = w->d, out->d[b + 1][row] = last->d;
+#endif
+    }
+}
+
+static inline vf K_JOIN(GEMV, block)(const struct piece *in, int b, vi isum, float d_a, int sum, vf acc) {
+    (void) sum;
+#if OFFSET
+    isum = vi_sub(isum, vi_set(OFFSET*sum));
+#endif
+#if MIN
+    vf d, m;
+    vf_from_pairs(in->dm[b], &d, &m);
+    acc = vf_fma(vf_mul(d, vf_set(d_a)), vf_from_ints(isum), acc);
+    return vf_fma(m, vf_set(d_a*(float) sum), acc);
+#else
+    return vf_fma(vf_mul(vf_from_halves(in->d[b]), vf_set(d_a)), vf_from_ints(isum), acc);
+#endif
+}
+
+static inline vf K_JOIN(GEMV, floats)(int n, const struct piece *in, const float *d_a, const int16_t *sums, vf acc) {
+    for (int b = 0; b < n; b += 2) {
+        vi first, last;
+        vi_reduce_pair(in->isum[b/2][0], &first, &last);
+        acc = K_JOIN(GEMV, block)(in, b, first, d_a[b], sums[b], acc);
+        if (b + 1 < n) acc = K_JOIN(GEMV, block)(in, b + 1, last, d_a[b + 1], sums[b + 1], acc);
+    }
+    return acc;
+}
+#else
 /* Reads n blocks of one row into its places of the buffer. */
 static inline void K_JOIN(GEMV, row)(int n, const BLOCK_T *w, const int8_t *q, const int16_t *sums, struct piece *out, int row) {
-    for (int b = 0; b < n; b++, w++, q += BLOCK) {
-        prefetch((const char *) w + PREFETCH);
-#if BLOCK == 32
-        (void) sums;
-        vi_store(out->isum[b][row], K_JOIN(VI_DOT, SIGNED)(K_JOIN(codes, T)(w), q));
-#if MIN
-        out->dmin[b][row] = w->m;
-#endif
-#else
-        prefetch((const char *) w + PREFETCH + 64);
-        if (sizeof *w > 128) prefetch((const char *) w + PREFETCH + 128);
+    for (int b = 0; b < n; b++, w++, q += BLOCK, sums += 16) {
+        for (size_t i = 0; i < sizeof *w; i += 64) prefetch((const char *) w + PREFETCH + i);
         vs s, m;
         K_JOIN(scales, T)(w, &s, &m);
         vi isum = vi_zero();
         for (int j = 0; j < 8; j++) isum = vi_dot_scaled(isum, K_JOIN(codes, T)(w, j), q + 32*j, s, j);
 #if OFFSET
-        isum = vi_sub(isum, vi_times(vi_scaled_sums(s, sums + 16*b), OFFSET));
+        isum = vi_sub(isum, vi_times(vi_scaled_sums(s, sums), OFFSET));
 #endif
         vi_store(out->isum[b][row], isum);
+        out->d[b][row] = w->d;
 #if MIN
-        vi_store(out->msum[b][row], vi_scaled_sums(m, sums + 16*b));
+        vi_store(out->msum[b][row], vi_scaled_sums(m, sums));
         out->dmin[b][row] = w->dmin;
 #endif
-#endif
-        out->d[b][row] = w->d;
     }
 }
 
 static inline vf K_JOIN(GEMV, floats)(int n, const struct piece *in, const float *d_a, const int16_t *sums, vf acc) {
+    (void) sums;
     for (int b = 0; b < n; b++) {
-        vi isum = vi_reduce(in->isum[b][0]);
-#if BLOCK == 32 && OFFSET
-        isum = vi_sub(isum, vi_set(OFFSET*sums[b]));
+        acc = vf_fma(vf_mul(vf_from_halves(in->d[b]), vf_set(d_a[b])), vf_from_ints(vi_reduce(in->isum[b][0])), acc);
+#if MIN
+        acc = vf_fnma(vf_mul(vf_from_halves(in->dmin[b]), vf_set(d_a[b])), vf_from_ints(vi_reduce(in->msum[b][0])), acc);
 #endif
-        acc = vf_fma(vf_mul(vf_from_halves(in->d[b]), vf_at(d_a + b)), vf_from_ints(isum), acc);
-#if MIN && BLOCK == 32
-        acc = vf_fma(vf_from_halves(in->dmin[b]), vf_set(d_a[b]*(float) sums[b]), acc);
-#elif MIN
-        acc = vf_fnma(vf_mul(vf_from_halves(in->dmin[b]), vf_at(d_a + b)), vf_from_ints(vi_reduce(in->msum[b][0])), acc);
-#endif
-        (void) sums;
     }
     return acc;
 }
+#endif
 
 static void GEMV(int64_t k, int64_t rows, const void *weights, size_t stride, const void *column, float *y) {
     const int64_t blocks = k/BLOCK;

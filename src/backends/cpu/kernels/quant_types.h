@@ -5,13 +5,35 @@
 
 #include "quant.h"
 
-/* ---- blocks of 32 ---- */
+/* ---- blocks of 32: one, or two as vi_dot_pair wants them ---- */
+
+static inline uint32_t u32_at(const uint8_t *p) { uint32_t u; memcpy(&u, p, 4); return u; }
 
 static inline vb codes_q4_0(const block_q4_0 *w) { return vb_nibbles(w->qs); }
 static inline vb codes_q4_1(const block_q4_1 *w) { return vb_nibbles(w->qs); }
-static inline vb codes_q5_0(const block_q5_0 *w) { return vb_or(vb_nibbles(w->qs), vb_spread(w->qh)); }
-static inline vb codes_q5_1(const block_q5_1 *w) { return vb_or(vb_nibbles(w->qs), vb_spread(w->qh)); }
+static inline vb codes_q5_0(const block_q5_0 *w) { return vb_or(vb_nibbles(w->qs), vb_spread(u32_at(w->qh))); }
+static inline vb codes_q5_1(const block_q5_1 *w) { return vb_or(vb_nibbles(w->qs), vb_spread(u32_at(w->qh))); }
 static inline vb codes_q8_0(const block_q8_0 *w) { return vb_load(w->qs); }
+
+static inline void nibble_pair(const uint8_t *first, const uint8_t *last, vb u[2]) {
+    const vb v = vb_halves(first, last);
+    u[0] = vb_bits(v, 0, 15), u[1] = vb_bits(v, 4, 15);
+}
+static inline void fifth_bit_pair(const uint8_t *first, const uint8_t *last, vb u[2]) {
+    const uint32_t a = u32_at(first), b = u32_at(last);
+    u[0] = vb_or(u[0], vb_spread((a & 0xffff) | b << 16)), u[1] = vb_or(u[1], vb_spread(a >> 16 | (b & 0xffff0000)));
+}
+static inline void pair_q4_0(const block_q4_0 *w, const block_q4_0 *v, vb u[2]) { nibble_pair(w->qs, v->qs, u); }
+static inline void pair_q4_1(const block_q4_1 *w, const block_q4_1 *v, vb u[2]) { nibble_pair(w->qs, v->qs, u); }
+static inline void pair_q5_0(const block_q5_0 *w, const block_q5_0 *v, vb u[2]) {
+    nibble_pair(w->qs, v->qs, u), fifth_bit_pair(w->qh, v->qh, u);
+}
+static inline void pair_q5_1(const block_q5_1 *w, const block_q5_1 *v, vb u[2]) {
+    nibble_pair(w->qs, v->qs, u), fifth_bit_pair(w->qh, v->qh, u);
+}
+static inline void pair_q8_0(const block_q8_0 *w, const block_q8_0 *v, vb u[2]) {
+    u[0] = vb_halves(w->qs, v->qs), u[1] = vb_halves(w->qs + 16, v->qs + 16);
+}
 
 /* ---- blocks of 256: codes of elements 32j .. 32j+31 ---- */
 

@@ -21,6 +21,9 @@ static inline void prefetch(const void *p) { _mm_prefetch((const char *) p, _MM_
 
 static inline vb vb_load(const void *p) { return _mm256_loadu_si256((const __m256i *) p); }
 static inline void vb_store(void *p, vb v) { _mm256_storeu_si256((__m256i *) p, v); }
+static inline vb vb_halves(const void *first, const void *last) {       /* 16 bytes of each */
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(first)), _mm_loadu_si128(last), 1);
+}
 static inline vb vb_or(vb a, vb b) { return _mm256_or_si256(a, b); }
 /* (byte >> shift) & mask, and the same bits moved up again */
 static inline vb vb_bits(vb v, int shift, int mask) {
@@ -33,12 +36,10 @@ static inline vb vb_nibbles(const void *p) {
     return _mm256_and_si256(_mm256_srlv_epi32(v, _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4)), _mm256_set1_epi8(15));
 }
 /* bit i of 32 as 16 in byte i */
-static inline vb vb_spread(const uint8_t *p) {
-    int32_t bits;
-    memcpy(&bits, p, 4);
+static inline vb vb_spread(uint32_t bits) {
     const __m256i bytes = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
     const __m256i each = _mm256_set1_epi64x((long long) 0x8040201008040201);
-    const __m256i v = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(bits), bytes), each);
+    const __m256i v = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32((int32_t) bits), bytes), each);
     return _mm256_and_si256(_mm256_cmpeq_epi8(v, each), _mm256_set1_epi8(16));
 }
 
@@ -69,21 +70,26 @@ static inline vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
 static inline vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
 static inline vi vi_times(vi a, int n) { return _mm256_mullo_epi32(a, _mm256_set1_epi32(n)); }
 
-/* lanes that add up to the product of 32 codes, unsigned below 64 or signed, with int8 q */
-static inline vi vi_dot(vb u, const int8_t *q) {
+/* Two blocks of 32: codes u[0] of their first halves, u[1] of their second halves, times q in the same order. Four lanes add up
+ * to the product of the first block, the other four to that of the second. Codes are unsigned below 64, or signed. */
+static inline vi vi_dot_pair(const vb u[2], const int8_t *q) {
 #ifdef __AVX512VNNI__
-    return _mm256_dpbusd_epi32(_mm256_setzero_si256(), u, vb_load(q));
+    return _mm256_dpbusd_epi32(_mm256_dpbusd_epi32(_mm256_setzero_si256(), u[0], vb_load(q)), u[1], vb_load(q + 32));
 #else
-    return _mm256_madd_epi16(_mm256_maddubs_epi16(u, vb_load(q)), _mm256_set1_epi16(1));
+    const __m256i sum = _mm256_add_epi16(_mm256_maddubs_epi16(u[0], vb_load(q)), _mm256_maddubs_epi16(u[1], vb_load(q + 32)));
+    return _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
 #endif
 }
-static inline vi vi_dot_signed(vb w, const int8_t *q) {
+static inline vi vi_dot_signed(vi acc, vb w, const int8_t *q) {
     const __m256i size = _mm256_sign_epi8(w, w), signs = _mm256_sign_epi8(vb_load(q), w);
 #ifdef __AVX512VNNI__
-    return _mm256_dpbusd_epi32(_mm256_setzero_si256(), size, signs);
+    return _mm256_dpbusd_epi32(acc, size, signs);
 #else
-    return _mm256_madd_epi16(_mm256_maddubs_epi16(size, signs), _mm256_set1_epi16(1));
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(size, signs), _mm256_set1_epi16(1)));
 #endif
+}
+static inline vi vi_dot_pair_signed(const vb w[2], const int8_t *q) {
+    return vi_dot_signed(vi_dot_signed(_mm256_setzero_si256(), w[0], q), w[1], q + 32);
 }
 /* acc + scale j times that product; a lane's product of 4 fits 16 bits, so its low half times the scale is all of it */
 static inline vi vi_dot_scaled(vi acc, vb u, const int8_t *q, vs s, int j) {
@@ -106,6 +112,14 @@ static inline vi vi_reduce(const int32_t *p) {
     return _mm256_add_epi32(_mm256_permute2x128_si256(e, f, 0x20), _mm256_permute2x128_si256(e, f, 0x31));
 }
 
+/* the same of pairs of blocks: lane r of *first and *last from the two halves of vector r */
+static inline void vi_reduce_pair(const int32_t *p, vi *first, vi *last) {
+    const vi a = _mm256_hadd_epi32(vi_load(p),      vi_load(p + 8)),  b = _mm256_hadd_epi32(vi_load(p + 16), vi_load(p + 24));
+    const vi c = _mm256_hadd_epi32(vi_load(p + 32), vi_load(p + 40)), d = _mm256_hadd_epi32(vi_load(p + 48), vi_load(p + 56));
+    const vi e = _mm256_hadd_epi32(a, b), f = _mm256_hadd_epi32(c, d);
+    *first = _mm256_permute2x128_si256(e, f, 0x20), *last = _mm256_permute2x128_si256(e, f, 0x31);
+}
+
 /* ---- floats, a lane is an output ---- */
 
 static inline vf vf_zero(void) { return _mm256_setzero_ps(); }
@@ -119,6 +133,13 @@ static inline vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 static inline vf vf_fnma(vf a, vf b, vf c) { return _mm256_fnmadd_ps(a, b, c); }
 static inline vf vf_from_ints(vi v) { return _mm256_cvtepi32_ps(v); }
 static inline vf vf_from_halves(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *) (const void *) p)); }
+/* eight pairs of halves: the low ones and the high ones */
+static inline void vf_from_pairs(const uint32_t *p, vf *low, vf *high) {
+    const __m256i v = vb_load(p), order = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15,
+                                                           0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
+    const __m256i w = _mm256_permute4x64_epi64(_mm256_shuffle_epi8(v, order), 0xd8);
+    *low = _mm256_cvtph_ps(_mm256_castsi256_si128(w)), *high = _mm256_cvtph_ps(_mm256_extracti128_si256(w, 1));
+}
 
 /* ---- activations ---- */
 

@@ -162,7 +162,11 @@ static float row_dot(enum ggml_type type, int64_t k, const char *w, const void *
     const int8_t *q = column;
     const float *d = (const float *) (const void *) ((const char *) column + column_d(k));
     float acc = 0.0f;
-    for (int64_t b = 0; b < k/t->block; b++) acc = block_add(t, w + (size_t) b*size, q + b*t->block, d[b], acc);
+    for (int64_t b = 0; b < k/t->block; b++) {
+        int8_t codes[QK_K];
+        for (int i = 0; i < t->block; i++) codes[i] = q[column_place(t->block, b*t->block + i)];
+        acc = block_add(t, w + (size_t) b*size, codes, d[b], acc);
+    }
     return acc;
 }
 
@@ -198,27 +202,29 @@ static void partner_block(enum ggml_type partner, const void *y, int64_t i, cons
     }
 }
 
-static void sum_codes(int block, int64_t k, const int8_t *q, void *column) {
+/* Puts the codes of block b of a column in their places, and their sums. */
+static void place_block(int block, int64_t k, int64_t b, const int8_t *codes, void *column) {
+    int8_t  *q    = column;
     int16_t *sums = (int16_t *) (void *) ((char *) column + column_sums(block, k));
     const int run = column_run(block);
-    for (int64_t r = 0; r < k/run; r++) {
+    for (int i = 0; i < block; i++) q[column_place(block, b*block + i)] = codes[i];
+    for (int i = 0; i < block && block == 32 && b == k/32 - 1 && b%2 == 0; i++) q[column_place(32, b*32 + 32 + i)] = 0;
+    for (int r = 0; r < block/run; r++) {
         int sum = 0;
-        for (int i = 0; i < run; i++) sum += q[r*run + i];
-        sums[block == 32 ? r : column_sum_place(r)] = (int16_t) sum;
+        for (int i = 0; i < run; i++) sum += codes[r*run + i];
+        sums[block == 32 ? b : column_sum_place(b*16 + r)] = (int16_t) sum;
     }
 }
 
 bool column_from_partner(enum ggml_type type, int64_t n, const void *x, void *column) {
     if (type != GGML_TYPE_Q8_0 && type != GGML_TYPE_Q8_1 && type != GGML_TYPE_Q8_K) return false;
     const int block = type == GGML_TYPE_Q8_K ? 256 : 32;
-    int8_t *q = column;
     float *d = (float *) (void *) ((char *) column + column_d(n));
     for (int64_t b = 0; b < n/block; b++) {
         const int8_t *codes;
         partner_block(type, x, b, &codes, &d[b]);
-        memcpy(q + b*block, codes, (size_t) block);
+        place_block(block, n, b, codes, column);
     }
-    sum_codes(block, n, q, column);
     return true;
 }
 
@@ -252,10 +258,12 @@ static void quantize_block(int n, const float *x, int8_t *q, float *d_a) {
 }
 
 static void quantize(int block, int64_t k, const float *x, void *column) {
-    int8_t *q = column;
     float *d = (float *) (void *) ((char *) column + column_d(k));
-    for (int64_t b = 0; b < k/block; b++) quantize_block(block, x + b*block, q + b*block, &d[b]);
-    sum_codes(block, k, q, column);
+    for (int64_t b = 0; b < k/block; b++) {
+        int8_t codes[QK_K];
+        quantize_block(block, x + b*block, codes, &d[b]);
+        place_block(block, k, b, codes, column);
+    }
 }
 
 #define QUANTISED(NAME, tag, n_block) [GGML_TYPE_##NAME] = { .block = n_block, .gemv = gemv_##tag },
