@@ -135,10 +135,10 @@ static bool merge_by_rank(const struct merger *m, const struct symbol *left, con
     return true;
 }
 
-/* The token whose text is the whole word. */
+/* The token whose text is the whole word; m->buffer has room for the longest text. */
 static llama_token whole_word(const struct llama_vocab *v, struct merger *m, const char *word, size_t length) {
     size_t n = 0;
-    if (length > v->longest || !merger_buffer(m, 2*length)) return LLAMA_TOKEN_NULL;
+    if (length > v->longest) return LLAMA_TOKEN_NULL;
     for (size_t i = 0; i < length; i++) n += byte_to_text((unsigned char) word[i], m->buffer + n);
     const llama_token id = vocab_find(v, m->buffer, n);
     return id >= 0 && v->attr[id] & LLAMA_TOKEN_ATTR_NORMAL ? id : LLAMA_TOKEN_NULL;
@@ -147,6 +147,7 @@ static llama_token whole_word(const struct llama_vocab *v, struct merger *m, con
 bool bpe_tokenize(const struct llama_vocab *v, struct merger *m, const char *text, size_t length,
         struct token_sink *sink) {
     struct pre_scan scan = pre_begin(v->pre, text, length);
+    if (pre_ignores_merges(v->pre) && !merger_buffer(m, 2*v->longest + 1)) return false;
     for (size_t n, at = 0; (n = pre_next(&scan)) > 0; at += n) {
         const llama_token whole = pre_ignores_merges(v->pre) ? whole_word(v, m, text + at, n) : LLAMA_TOKEN_NULL;
         if (whole >= 0) {
