@@ -9,30 +9,38 @@
 #include "types.def"
 #undef TYPE
 
-#define BOTH(tag)     unpack_##tag, pack_##tag, NULL
-#define WEIGHTED(tag) unpack_##tag, pack_##tag, pack_weighted_##tag
-#define NO_CODES      NULL, NULL, NULL
+#define BOTH(tag)     .unpack = unpack_##tag, .pack = pack_##tag
+#define WEIGHTED(tag) BOTH(tag), .pack_weighted = pack_weighted_##tag
+#define FIELDS(...)   .fields = { __VA_ARGS__ }
 
 const struct quant_type quant_types[GGML_TYPE_COUNT] = {
-    [GGML_TYPE_F32]     = { NO_CODES,          {{ FIELD_F32,    1,   0 }} },
-    [GGML_TYPE_F64]     = { NO_CODES,          {{ FIELD_F64,    1,   0 }} },
-    [GGML_TYPE_F16]     = { BOTH(f16),         {{ FIELD_F16,    1,   0 }} },
-    [GGML_TYPE_BF16]    = { BOTH(bf16),        {{ FIELD_BF16,   1,   0 }} },
-    [GGML_TYPE_I16]     = { NO_CODES,          {{ FIELD_U16,    1,   0 }} },
-    [GGML_TYPE_I32]     = { NO_CODES,          {{ FIELD_U32,    1,   0 }} },
-    [GGML_TYPE_I64]     = { NO_CODES,          {{ FIELD_U64,    1,   0 }} },
-    [GGML_TYPE_Q4_0]    = { WEIGHTED(q4_0),    {{ FIELD_F16,    1,   0 }} },
-    [GGML_TYPE_Q4_1]    = { WEIGHTED(q4_1),    {{ FIELD_F16,    2,   0 }} },
-    [GGML_TYPE_Q5_0]    = { WEIGHTED(q5_0),    {{ FIELD_F16,    1,   0 }} },
-    [GGML_TYPE_Q5_1]    = { WEIGHTED(q5_1),    {{ FIELD_F16,    2,   0 }} },
-    [GGML_TYPE_Q8_0]    = { BOTH(q8_0),        {{ FIELD_F16,    1,   0 }} },
-    [GGML_TYPE_Q8_1]    = { BOTH(q8_1),        {{ FIELD_F16,    2,   0 }} },
-    [GGML_TYPE_Q2_K]    = { WEIGHTED(q2_K),    {{ FIELD_F16,    2,  80 }} },
-    [GGML_TYPE_Q3_K]    = { WEIGHTED(q3_K),    {{ FIELD_F16,    1, 108 }} },
-    [GGML_TYPE_Q4_K]    = { WEIGHTED(q4_K),    {{ FIELD_F16,    2,   0 }} },
-    [GGML_TYPE_Q5_K]    = { WEIGHTED(q5_K),    {{ FIELD_F16,    2,   0 }} },
-    [GGML_TYPE_Q6_K]    = { WEIGHTED(q6_K),    {{ FIELD_F16,    1, 208 }} },
-    [GGML_TYPE_Q8_K]    = { BOTH(q8_K),        {{ FIELD_F32,    1,   0 }, { FIELD_U16, 16, 260 }} },
+    [GGML_TYPE_F32]     = {                   FIELDS({ FIELD_F32, 1, 0 }) },
+    [GGML_TYPE_F64]     = {                   FIELDS({ FIELD_F64, 1, 0 }) },
+    [GGML_TYPE_F16]     = { BOTH(f16),        FIELDS({ FIELD_F16, 1, 0 }) },
+    [GGML_TYPE_BF16]    = { BOTH(bf16),       FIELDS({ FIELD_BF16, 1, 0 }) },
+    [GGML_TYPE_I16]     = {                   FIELDS({ FIELD_U16, 1, 0 }) },
+    [GGML_TYPE_I32]     = {                   FIELDS({ FIELD_U32, 1, 0 }) },
+    [GGML_TYPE_I64]     = {                   FIELDS({ FIELD_U64, 1, 0 }) },
+    [GGML_TYPE_Q4_0]    = { WEIGHTED(q4_0),   FIELDS({ FIELD_F16, 1, 0 }) },
+    [GGML_TYPE_Q4_1]    = { WEIGHTED(q4_1),   FIELDS({ FIELD_F16, 2, 0 }) },
+    [GGML_TYPE_Q5_0]    = { WEIGHTED(q5_0),   FIELDS({ FIELD_F16, 1, 0 }) },
+    [GGML_TYPE_Q5_1]    = { WEIGHTED(q5_1),   FIELDS({ FIELD_F16, 2, 0 }) },
+    [GGML_TYPE_Q8_0]    = { BOTH(q8_0),       FIELDS({ FIELD_F16, 1, 0 }) },
+    [GGML_TYPE_Q8_1]    = { BOTH(q8_1),       FIELDS({ FIELD_F16, 2, 0 }) },
+    [GGML_TYPE_Q2_K]    = { WEIGHTED(q2_K),   FIELDS({ FIELD_F16, 2, 80 }) },
+    [GGML_TYPE_Q3_K]    = { WEIGHTED(q3_K),   FIELDS({ FIELD_F16, 1, 108 }) },
+    [GGML_TYPE_Q4_K]    = { WEIGHTED(q4_K),   FIELDS({ FIELD_F16, 2, 0 }) },
+    [GGML_TYPE_Q5_K]    = { WEIGHTED(q5_K),   FIELDS({ FIELD_F16, 2, 0 }) },
+    [GGML_TYPE_Q6_K]    = { WEIGHTED(q6_K),   FIELDS({ FIELD_F16, 1, 208 }) },
+    [GGML_TYPE_Q8_K]    = { BOTH(q8_K),       FIELDS({ FIELD_F32, 1, 0 }, { FIELD_U16, 16, 260 }) },
+    [GGML_TYPE_IQ4_NL]  = { WEIGHTED(iq4_nl), FIELDS({ FIELD_F16, 1, 0 }), .pack_file = pack_file_iq4_nl },
+    [GGML_TYPE_IQ4_XS]  = { WEIGHTED(iq4_xs), FIELDS({ FIELD_F16, 1, 0 }, { FIELD_U16, 1, 2 }) },
+    [GGML_TYPE_TQ1_0]   = { BOTH(tq1_0),      FIELDS({ FIELD_F16, 1, 52 }) },
+    [GGML_TYPE_TQ2_0]   = { BOTH(tq2_0),      FIELDS({ FIELD_F16, 1, 64 }) },
+    [GGML_TYPE_MXFP4]   = { BOTH(mxfp4),      FIELDS({ FIELD_E8M0, 1, 0 }) },
+    [GGML_TYPE_NVFP4]   = { BOTH(nvfp4) },
+    [GGML_TYPE_Q1_0]    = { BOTH(q1_0),       FIELDS({ FIELD_F16, 1, 0 }) },
+    [GGML_TYPE_Q2_0]    = { BOTH(q2_0),       FIELDS({ FIELD_F16, 1, 0 }) },
 };
 
 /* ---- fields: byte order and validity -------------------------------------------------------------------------------- */
@@ -119,8 +127,9 @@ static void pack_row(enum ggml_type type, const float *x, uint8_t *y, int64_t n,
     const struct quant_type *t = &quant_types[type];
     const int64_t block = ggml_blck_size(type);
     const size_t size = ggml_type_size(type);
+    void (*const plain)(const float *, void *, int64_t) = t->pack_file ? t->pack_file : t->pack;
     if (!weights || !t->pack_weighted) {
-        t->pack(x, y, n);
+        plain(x, y, n);
         return;
     }
     float energy = 0.0f;
@@ -128,7 +137,7 @@ static void pack_row(enum ggml_type type, const float *x, uint8_t *y, int64_t n,
     energy /= (float) n;
     for (int64_t i = 0; i < n; i += block, y += size) {
         if (weights_usable(weights + i, block)) t->pack_weighted(x + i, y, weights + i, energy);
-        else                                    t->pack(x + i, y, block);
+        else                                    plain(x + i, y, block);
     }
 }
 
@@ -180,6 +189,14 @@ ALL_NAMES(q3_K, Q3_K)
 ALL_NAMES(q4_K, Q4_K)
 ALL_NAMES(q5_K, Q5_K)
 ALL_NAMES(q6_K, Q6_K)
+ALL_NAMES(iq4_nl, IQ4_NL)
+ALL_NAMES(iq4_xs, IQ4_XS)
+ALL_NAMES(tq1_0, TQ1_0)
+ALL_NAMES(tq2_0, TQ2_0)
+ALL_NAMES(mxfp4, MXFP4)
+ALL_NAMES(nvfp4, NVFP4)
+ALL_NAMES(q1_0, Q1_0)
+ALL_NAMES(q2_0, Q2_0)
 PACK_NAME(q8_1)
 UNPACK_NAME(q8_K)
 PACK_NAME(q8_K)

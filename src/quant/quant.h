@@ -86,6 +86,7 @@ struct quant_type {
     /* One block with a weight for each element. `energy` is the mean square of the row. Weights are finite, >= 0, not all 0. */
     void (*pack_weighted)(const float *GGML_RESTRICT x, void *GGML_RESTRICT y, const float *GGML_RESTRICT weights, float energy);
     struct quant_field fields[2];
+    void (*pack_file)(const float *GGML_RESTRICT x, void *GGML_RESTRICT y, int64_t k);  /* for files without weights; NULL: pack */
 };
 extern const struct quant_type quant_types[GGML_TYPE_COUNT];
 
@@ -95,9 +96,13 @@ void quant_swap(enum ggml_type type, void *blocks, size_t n);
 #define TYPE(id, NAME, tag, n, bytes, dots) \
     void unpack_##tag(const void *GGML_RESTRICT x, float *GGML_RESTRICT y, int64_t k); \
     void pack_##tag(const float *GGML_RESTRICT x, void *GGML_RESTRICT y, int64_t k); \
+    void pack_file_##tag(const float *GGML_RESTRICT x, void *GGML_RESTRICT y, int64_t k); \
     void pack_weighted_##tag(const float *GGML_RESTRICT x, void *GGML_RESTRICT y, const float *GGML_RESTRICT weights, float energy);
 #include "types.def"
 #undef TYPE
+
+extern const int8_t iq4_values[16];     /* what the nibbles of IQ4_NL and IQ4_XS stand for */
+extern const int8_t fp4_values[16];     /* E2M1, doubled: the nibbles of MXFP4 and NVFP4 */
 
 /* ---- steps that several types share ------------------------------------------------------------------------------- */
 
@@ -108,6 +113,9 @@ static inline int round_within(float v, int lo, int hi) { return trunc_within(ro
 /* The nearest integer, halves to even, for |v| < 2^22; some 23-bit integer otherwise. */
 static inline int round_even(float v) { return (int) (f32_bits(v + 0x1.8p23f) & 0x7fffff) - 0x400000; }
 static inline int clamp_int(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
+
+/* 2^e for e in -149 .. 127 */
+static inline float power_of_2(int e) { return bits_f32(e >= -126 ? (uint32_t) (e + 127) << 23 : 1u << (e + 149)); }
 
 /* The element of the largest magnitude, with its sign; the first of several. */
 static inline float signed_max(const float *x, int n) {

@@ -42,6 +42,14 @@ static const struct golden golden[] = {
     { 12, 0x9d04e24aafe1305e, 0xd6048bc8096e7965, 0x02b4a7e237774e1e },   /* q4_K */
     { 13, 0x806fda0371c9eed0, 0xa5c8311296c92baa, 0xc9c905cec19523e1 },   /* q5_K */
     { 14, 0x774d985a3ca4deb3, 0xcdb68d0cfa215cca, 0x0f5859e9950d6113 },   /* q6_K */
+    { 20, 0xb5b27189de50a64f, 0x134b93a0759cee92, 0xa47a031178cbd292 },   /* iq4_nl */
+    { 23, 0xe00d0f78bcf36aec, 0xace83a0513c9072e, 0x76ed398cc631007b },   /* iq4_xs */
+    { 34, 0x3499e8c853802d09, 0x3499e8c853802d09, 0xe969c42e15421e90 },   /* tq1_0 */
+    { 35, 0xc4a9e12140e40bb6, 0xc4a9e12140e40bb6, 0x6ce486453be3f01c },   /* tq2_0 */
+    { 39, 0xe336d20297f52806, 0xe336d20297f52806, 0x0af7ad8074c50664 },   /* mxfp4 */
+    { 40, 0xf5a800079b2c8f5d, 0xf5a800079b2c8f5d, 0x0be29d20540427fe },   /* nvfp4 */
+    { 41, 0xda5168c411ca5392, 0xda5168c411ca5392, 0xc14c2ad8ab7cc225 },   /* q1_0 */
+    { 42, 0x162f5f78729abf58, 0x162f5f78729abf58, 0xebb8de7a3ddf6a0e },   /* q2_0 */
     { 30, 0xb1abd0f1425e3b7d, 0xb1abd0f1425e3b7d, 0x2688d22a61691360 },   /* bf16 */
 };
 

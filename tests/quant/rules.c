@@ -73,7 +73,7 @@ static void check_no_importance(enum ggml_type t) {
     for (int i = 0; i < ROW; i++) w[0][i] = 0.0f, w[1][i] = NAN, w[2][i] = -1.0f;
     for (int k = 0; k < 3; k++) {
         memset(a, 0, bytes), memset(b, 0, bytes);
-        quant_types[t].pack(x, a, ROWS*ROW);
+        ggml_quantize_chunk(t, x, a, 0, ROWS, ROW, NULL);
         ggml_quantize_chunk(t, x, b, 0, ROWS, ROW, w[k]);
         CHECK(!memcmp(a, b, bytes), "%s, kind %d", ggml_type_name(t), k);
         quant_types[t].unpack(b, y, ROWS*ROW);
