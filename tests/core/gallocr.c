@@ -5,6 +5,7 @@
 #include "check.h"
 #include "core.h"
 #include "fake.h"
+#include "ggml-cpu.h"
 #include "transformer.h"
 
 /* ---- counted allocation (the linker puts these in front of the C library's) ---- */
@@ -304,6 +305,49 @@ static void several_buffer_types(void) {
     CHECK(one.n_buffers == 0 && two.n_buffers == 0, "buffers are returned");
 }
 
+/* ---- computed ---- */
+
+static void fill(struct ggml_tensor *t, float value) {
+    float x[64];
+    for (int i = 0; i < 64; i++) x[i] = value;
+    ggml_backend_tensor_set(t, x, 0, ggml_nbytes(t));
+}
+
+static bool all_are(const struct ggml_tensor *t, int from, int to, float value) {
+    float x[128];
+    ggml_backend_tensor_get(t, x, 0, ggml_nbytes(t));
+    for (int i = from; i < to; i++) if (x[i] != value) return false;
+    return true;
+}
+
+/* values by hand: x = 10; first a = 20, b = 30, 5a + 7b + b = 340; then 5b + 7a + a = 310 */
+static void values_are_right(void) {
+    ggml_backend_t cpu = ggml_backend_cpu_init();
+    ggml_gallocr_t alloc = ggml_gallocr_new(ggml_backend_get_default_buffer_type(cpu));
+    struct ggml_context *ctx = context();
+    for (int i = 0; i < 4; i++) {
+        struct ggml_cgraph *g = swapped(ctx, i%2);
+        n_allocs = 0;
+        CHECK(ggml_gallocr_alloc_graph(alloc, g), "alloc");
+        fill(g->leafs[0], 10);
+        CHECK(ggml_backend_graph_compute(cpu, g) == GGML_STATUS_SUCCESS, "compute");
+        CHECK(all_are(ggml_graph_node(g, -1), 0, 64, i%2 ? 310 : 340), "graph %d", i);
+        CHECK(i == 0 || n_allocs == 0, "graph %d: %d allocations", i, n_allocs);
+    }
+    struct ggml_tensor *x = F32_64(ctx), *a = ggml_scale(ctx, x, -2);
+    struct ggml_tensor *view = ggml_view_1d(ctx, a, 32, 128), *relu = ggml_relu(ctx, ggml_neg(ctx, a));
+    struct ggml_tensor *o = ggml_concat(ctx, relu, view, 0);
+    struct ggml_cgraph *g = ggml_new_graph_custom(ctx, 64, false);
+    ggml_build_forward_expand(g, o);
+    CHECK(ggml_gallocr_alloc_graph(alloc, g), "alloc");
+    fill(x, 3);
+    CHECK(ggml_backend_graph_compute(cpu, g) == GGML_STATUS_SUCCESS, "compute");
+    CHECK(all_are(o, 0, 64, 6) && all_are(o, 64, 96, -6), "a view keeps the values of what was changed in place");
+    ggml_gallocr_free(alloc);
+    ggml_free(ctx);
+    ggml_backend_free(cpu);
+}
+
 /* ---- reservations ---- */
 
 static void nothing_allocated_within_a_reservation(void) {
@@ -424,6 +468,7 @@ int main(void) {
     leafs_are_released();
     any_graph_keeps_its_values();
     several_buffer_types();
+    values_are_right();
     nothing_allocated_within_a_reservation();
     plans_are_tight();
     ggml_log_set(no_log, NULL);
