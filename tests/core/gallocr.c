@@ -131,11 +131,16 @@ static void in_place(void) {
     struct ggml_tensor *d = ggml_sqrt(ctx, kept);                   /* may not take an output */
     struct ggml_tensor *e = ggml_mul(ctx, d, d);                    /* two operands, one block: a place of its own */
     struct ggml_tensor *f = ggml_sum_rows(ctx, e);                  /* no op to do in place */
+    struct ggml_tensor *part = ggml_view_2d(ctx, ggml_cont(ctx, x), 8, 4, 32, 128);
+    struct ggml_tensor *h = ggml_neg(ctx, part);                    /* its operand does not begin where the block does */
     struct ggml_cgraph *g = ggml_new_graph_custom(ctx, 64, false);
     ggml_set_output(kept);
+    ggml_build_forward_expand(g, h);
     ggml_build_forward_expand(g, f);
     ggml_gallocr_t alloc = ggml_gallocr_new(&buft.type);
     CHECK(ggml_gallocr_alloc_graph(alloc, g), "alloc");
+    CHECK((char *) h->data >= (char *) part->data + 128 || (char *) h->data + 128 <= (char *) part->view_src->data,
+        "nor a part of a block");
     CHECK(a->data == x->data, "a result takes the place of an operand read for the last time");
     CHECK(b->data == a->data, "of the operand of equal layout");
     CHECK(c->data == b->data, "by way of a view at its start");
