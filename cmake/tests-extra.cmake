@@ -45,3 +45,13 @@ foreach(test cpu_threads core_sched core_backend)
         target_link_options(test_${test} PRIVATE -Wl,--wrap=pthread_create)
     endif()
 endforeach()
+
+# what the shared objects export is what the headers declare
+if(BUILD_SHARED_LIBS AND CMAKE_NM AND NOT ARENITE_SANITIZE)
+    set(shared_objects "$<TARGET_FILE:ggml>")
+    if(TARGET llama)
+        string(APPEND shared_objects " $<TARGET_FILE:llama>")
+    endif()
+    add_test(NAME core/symbols COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} "-DLIBRARIES=${shared_objects}"
+        -DSOURCE=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/tests/core/symbols.cmake)
+endif()
