@@ -208,15 +208,13 @@ void llama_perf_context_reset(struct llama_context *ctx) {
 /* ---- the plan -------------------------------------------------------------------------------------------------------------------- */
 
 struct arn_memory arn_context_memory(const struct llama_context *ctx) {
-    struct arn_memory m = {
+    return (struct arn_memory) {
         .weights_mapped = ctx->model->bytes_mapped, .weights_private = ctx->model->bytes_private,
         .kv = memory_bytes(&ctx->memory), .activations = ggml_backend_sched_get_buffer_size(ctx->sched, ctx->backend),
+        .activations_lower_bound = ctx->lower_bound,
         .scratch = ctx->scratch, .outputs = ggml_backend_buffer_get_size(ctx->out.buffer),
         .other = ggml_get_mem_size(ctx->graph.ctx) + memory_other_bytes(&ctx->memory),
     };
-    size_t peak;
-    arn_gallocr_quality(arn_sched_gallocr(ctx->sched), 0, &peak, &m.activations_lower_bound);
-    return m;
 }
 
 bool arn_context_plan(struct llama_context *ctx, arn_plan_visit visit, void *user_data) {

@@ -109,7 +109,11 @@ static bool reserve(struct llama_context *ctx, int64_t n_tokens, int64_t n_outpu
 
 bool graph_reserve(struct llama_context *ctx) {
     const int64_t n = ctx->params.n_ubatch;
-    return reserve(ctx, 1, 1) && reserve(ctx, n, n) && reserve(ctx, n, 1);
+    size_t peak;
+    if (!reserve(ctx, 1, 1) || !reserve(ctx, n, n) || !reserve(ctx, n, 1)) return false;
+    ctx->scratch = arn_cpu_scratch_size(ctx->graph.gf, ctx->params.n_threads_batch);
+    arn_gallocr_quality(arn_sched_gallocr(ctx->sched), 0, &peak, &ctx->lower_bound);
+    return true;
 }
 
 bool graph_init(struct llama_context *ctx) {
@@ -126,9 +130,7 @@ bool graph_init(struct llama_context *ctx) {
         return false;
     }
     ggml_backend_sched_set_eval_callback(ctx->sched, ctx->params.cb_eval, ctx->params.cb_eval_user_data);
-    if (!graph_reserve(ctx)) return false;
-    ctx->scratch = arn_cpu_scratch_size(g->gf, ctx->params.n_threads_batch);
-    return true;
+    return graph_reserve(ctx);
 }
 
 void graph_release(struct llama_context *ctx) {

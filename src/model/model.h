@@ -211,6 +211,7 @@ struct llama_context {
     struct llama_memory_i       memory;
     struct graph                graph;
     size_t                      scratch;        /* of the backend, for the reserved graph */
+    size_t                      lower_bound;    /* of the reserved graph's activations */
     struct token_list           batch;
     struct output_rows          out;
     float                      *seq_embd;       /* [n_embd, MAX_SEQUENCES] pooled embeddings, or NULL */
