@@ -90,9 +90,11 @@ static void test_on_second(void) {
 static void test_threads(void) {
     for (int o = 0; o < OPS; o++) {
         struct bench b = bench_new();
-        tensor *a = operand(&b, GGML_TYPE_F32, SIZE(50000, 3, 1, 1), PACKED), *c = operand(&b, GGML_TYPE_F32, SIZE(50000, 1, 1, 1), PACKED);
+        tensor *a = operand(&b, GGML_TYPE_F32, SIZE(50000, 3, 1, 1), PACKED),
+            *c = operand(&b, GGML_TYPE_F32, SIZE(50000, 1, 1, 1), PACKED);
         expect_same_for_threads(&b, ops[o].build(b.ctx, a, c), ops[o].name);
-        tensor *d = operand(&b, GGML_TYPE_F16, SIZE(3, 7000, 3, 1), TRANSPOSED), *e = operand(&b, GGML_TYPE_F32, SIZE(3, 7000, 1, 1), PACKED);
+        tensor *d = operand(&b, GGML_TYPE_F16, SIZE(3, 7000, 3, 1), TRANSPOSED),
+            *e = operand(&b, GGML_TYPE_F32, SIZE(3, 7000, 1, 1), PACKED);
         expect_same_for_threads(&b, ops[o].build(b.ctx, d, e), ops[o].name);
         bench_free(&b);
     }
@@ -113,9 +115,11 @@ static void test_gapped_rows_times_one(void) {
     struct bench b = bench_new();
     tensor *a = operand(&b, GGML_TYPE_F32, SIZE(10, 4, 1, 1), PACKED);
     FOR_ELEMENTS(i, a) set_value(a, i, (double) (10*i[1] + i[0]));
-    tensor *y = ggml_mul(b.ctx, ggml_view_2d(b.ctx, a, 6, 4, 40, 8), operand_of(&b, GGML_TYPE_F32, SIZE(1, 1, 1, 1), (double[]) { 3 }));
+    tensor *y = ggml_mul(b.ctx, ggml_view_2d(b.ctx, a, 6, 4, 40, 8),
+        operand_of(&b, GGML_TYPE_F32, SIZE(1, 1, 1, 1), (double[]) { 3 }));
     CHECK(compute(&b, y, 1) == GGML_STATUS_SUCCESS, "mul");
-    FOR_ELEMENTS(i, y) CHECK(value_at(y, i) == (double) (3*(10*i[1] + 2 + i[0])), "row %d, element %d", (int) i[1], (int) i[0]);
+    FOR_ELEMENTS(i, y) CHECK(value_at(y, i) == (double) (3*(10*i[1] + 2 + i[0])), "row %d, element %d", (int) i[1],
+        (int) i[0]);
     bench_free(&b);
 }
 
@@ -126,7 +130,8 @@ static const enum ggml_type blocks[] = { GGML_TYPE_Q4_0, GGML_TYPE_Q5_1, GGML_TY
 static void test_quantised(void) {
     for (size_t k = 0; k < sizeof blocks/sizeof *blocks; k++) {
         struct bench b = bench_new();
-        tensor *a = operand(&b, blocks[k], SIZE(1280, 3, 1, 1), PACKED), *c = operand(&b, GGML_TYPE_F32, SIZE(1280, 3, 1, 1), WINDOW);
+        tensor *a = operand(&b, blocks[k], SIZE(1280, 3, 1, 1), PACKED),
+            *c = operand(&b, GGML_TYPE_F32, SIZE(1280, 3, 1, 1), WINDOW);
         tensor *y = ggml_add_cast(b.ctx, a, c, GGML_TYPE_F32);
         CHECK(y->type == GGML_TYPE_F32, "add_cast");
         expect(&b, y, want_add, 0x1p-24, 0.0, "add_cast");
@@ -147,7 +152,8 @@ static double want_add_id(const tensor *y, const int64_t *i) {
 static void test_add_id(void) {
     for (int l = 0; l < LAYOUTS; l++) {
         struct bench b = bench_new();
-        tensor *a = operand(&b, GGML_TYPE_F32, SIZE(5, 2, 3, 1), (enum layout) l), *c = operand(&b, GGML_TYPE_F32, SIZE(5, 4, 1, 1), (enum layout) l);
+        tensor *a = operand(&b, GGML_TYPE_F32, SIZE(5, 2, 3, 1), (enum layout) l),
+            *c = operand(&b, GGML_TYPE_F32, SIZE(5, 4, 1, 1), (enum layout) l);
         tensor *ids = operand_of(&b, GGML_TYPE_I32, SIZE(2, 3, 1, 1), (double[]) { 3, 0, 2, 2, 1, 3 });
         expect(&b, ggml_add_id(b.ctx, a, c, ids), want_add_id, 0x1p-24, 0.0, "add_id");
         for (int bad = -1; bad <= 4; bad += 5) {
@@ -163,7 +169,8 @@ static void test_add1(void) {
     static const enum ggml_type all[] = { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16 };
     for (int k = 0; k < 3; k++) for (int l = 0; l < LAYOUTS; l++) {
         struct bench b = bench_new();
-        tensor *a = operand(&b, all[k], SIZE(5, 4, 3, 2), (enum layout) l), *one = operand(&b, all[k], SIZE(1, 1, 1, 1), PACKED);
+        tensor *a = operand(&b, all[k], SIZE(5, 4, 3, 2), (enum layout) l),
+            *one = operand(&b, all[k], SIZE(1, 1, 1, 1), PACKED);
         expect(&b, ggml_add1(b.ctx, a, one), want_add, rounding(all[k]), 1e-7, "add1");
         bench_free(&b);
     }
@@ -174,7 +181,8 @@ static void test_add1(void) {
 static void test_regions(void) {
     for (int l = 0; l < LAYOUTS; l++) for (int in = 0; in < 2; in++) for (int add = 0; add < 2; add++) {
         struct bench b = bench_new();
-        tensor *a = operand(&b, GGML_TYPE_F32, SIZE(6, 5, 2, 1), PACKED), *c = operand(&b, GGML_TYPE_F32, SIZE(3, 2, 2, 1), (enum layout) l);
+        tensor *a = operand(&b, GGML_TYPE_F32, SIZE(6, 5, 2, 1), PACKED),
+            *c = operand(&b, GGML_TYPE_F32, SIZE(3, 2, 2, 1), (enum layout) l);
         float *before = bytes_of(a);
         tensor *(*const build)(struct ggml_context *, tensor *, tensor *, size_t, size_t, size_t, size_t) =
             add ? in ? ggml_acc_inplace : ggml_acc : in ? ggml_set_inplace : ggml_set;
@@ -185,18 +193,21 @@ static void test_regions(void) {
             const bool inside = i[0] >= 2 && i[0] < 5 && i[1] >= 1 && i[1] < 3;
             const double v = inside ? value(c, i[0] - 2, i[1] - 1, i[2], 0) : 0.0;
             const double want = !inside ? old : add ? (double) (float) (old + v) : v;
-            CHECK(value_at(y, i) == want, "%s, in place %d: [%d, %d, %d]", add ? "acc" : "set", in, (int) i[0], (int) i[1], (int) i[2]);
+            CHECK(value_at(y, i) == want, "%s, in place %d: [%d, %d, %d]", add ? "acc" : "set", in, (int) i[0],
+                (int) i[1], (int) i[2]);
         }
         CHECK(guards_intact(&b), "region");
         free(before);
         bench_free(&b);
     }
     struct bench b = bench_new();
-    tensor *a = operand(&b, GGML_TYPE_I32, SIZE(4, 3, 1, 1), PACKED), *c = operand_of(&b, GGML_TYPE_I32, SIZE(2, 1, 1, 1), (double[]) { 7, 8 });
+    tensor *a = operand(&b, GGML_TYPE_I32, SIZE(4, 3, 1, 1), PACKED),
+        *c = operand_of(&b, GGML_TYPE_I32, SIZE(2, 1, 1, 1), (double[]) { 7, 8 });
     fill(&b, a, 0, 100);
     tensor *y = ggml_set_2d(b.ctx, ggml_set_1d(b.ctx, a, c, 8), c, a->nb[1], a->nb[1]);
     CHECK(compute(&b, y, 1) == GGML_STATUS_SUCCESS, "set of integers");
-    CHECK(value(y, 2, 0, 0, 0) == 7 && value(y, 3, 0, 0, 0) == 8 && value(y, 0, 1, 0, 0) == 7 && value(y, 1, 1, 0, 0) == 8 &&
+    CHECK(value(y, 2, 0, 0, 0) == 7 && value(y, 3, 0, 0, 0) == 8 && value(y, 0, 1, 0, 0) == 7 &&
+        value(y, 1, 1, 0, 0) == 8 &&
           value(y, 2, 1, 0, 0) == value(a, 2, 1, 0, 0), "set of integers");
     bench_free(&b);
 }

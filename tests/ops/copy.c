@@ -24,15 +24,18 @@ static bool convertible(enum ggml_type a, enum ggml_type b) {
     return a == b || ((a <= GGML_TYPE_F16 || a == GGML_TYPE_BF16 || a == GGML_TYPE_I32) &&
                       (b <= GGML_TYPE_F16 || b == GGML_TYPE_BF16 || b == GGML_TYPE_I32));
 }
-static double rounding(enum ggml_type type) { return type == GGML_TYPE_F16 ? 0x1p-11 : type == GGML_TYPE_BF16 ? 0x1p-8 : 0.0; }
+static double rounding(enum ggml_type type) { return type == GGML_TYPE_F16 ? 0x1p-11 : type == GGML_TYPE_BF16
+    ? 0x1p-8 : 0.0; }
 
 /* One copy of `from` into a tensor of its own in layout `lt`. */
-static void copy_case(enum ggml_type from, enum ggml_type to, const int64_t *n, const int64_t *m, enum layout lf, enum layout lt) {
+static void copy_case(enum ggml_type from, enum ggml_type to, const int64_t *n, const int64_t *m, enum layout lf,
+    enum layout lt) {
     struct bench b = bench_new();
     tensor *x = operand(&b, from, n, lf), *y = operand(&b, to, m, lt);
     if (ggml_blck_size(from) == 1) fill(&b, x, -100.0, 100.0);
     char name[128];
-    snprintf(name, sizeof name, "cpy %s %s to %s %s", ggml_type_name(from), layout_names[lf], ggml_type_name(to), layout_names[lt]);
+    snprintf(name, sizeof name, "cpy %s %s to %s %s", ggml_type_name(from), layout_names[lf], ggml_type_name(to),
+        layout_names[lt]);
     tensor *r = ggml_cpy(b.ctx, x, y);
     CHECK(r->view_src == (y->view_src ? y->view_src : y), "%s: a view of the target", name);
     expect(&b, r, streamed, rounding(to), 0.0, name);
@@ -56,7 +59,8 @@ static void test_blocks(void) {
     for (size_t k = 0; k < COUNT(blocks); k++) for (int l = 0; l < LAYOUTS; l++) for (size_t s = 0; s < COUNT(sources); s++) {
         struct bench b = bench_new();
         tensor *x = operand(&b, sources[s], SIZE(512, 3, 2, 1), (enum layout) l);
-        tensor *q = ggml_cpy(b.ctx, x, operand(&b, blocks[k], SIZE(512, 3, 2, 1), PACKED)), *f = ggml_cast(b.ctx, q, GGML_TYPE_F32);
+        tensor *q = ggml_cpy(b.ctx, x, operand(&b, blocks[k], SIZE(512, 3, 2, 1), PACKED)),
+            *f = ggml_cast(b.ctx, q, GGML_TYPE_F32);
         CHECK(compute(&b, f, 2) == GGML_STATUS_SUCCESS, "%s", ggml_type_name(blocks[k]));
         float row[512];
         unsigned char bytes[1024];
@@ -73,12 +77,14 @@ static void test_blocks(void) {
     for (size_t k = 0; k < COUNT(blocks); k++) {        /* the same type: bytes, whatever the rows' places and the shape */
         copy_case(blocks[k], GGML_TYPE_F16, SIZE(256, 4, 3, 1), SIZE(256, 4, 3, 1), PERMUTED, TRANSPOSED);
         struct bench b = bench_new();
-        tensor *x = operand(&b, blocks[k], SIZE(256, 4, 3, 1), PERMUTED), *y = operand(&b, blocks[k], SIZE(768, 2, 2, 1), WINDOW);
+        tensor *x = operand(&b, blocks[k], SIZE(256, 4, 3, 1), PERMUTED),
+            *y = operand(&b, blocks[k], SIZE(768, 2, 2, 1), WINDOW);
         expect(&b, ggml_cpy(b.ctx, x, y), streamed, 0.0, 0.0, "blocks moved");
         bench_free(&b);
     }
     struct bench b = bench_new();                       /* rows that are no whole blocks, into rows that are */
-    tensor *x = operand(&b, GGML_TYPE_F32, SIZE(33, 32, 1, 1), PACKED), *q = ggml_cpy(b.ctx, x, operand(&b, GGML_TYPE_Q8_0, SIZE(32, 33, 1, 1), PACKED));
+    tensor *x = operand(&b, GGML_TYPE_F32, SIZE(33, 32, 1, 1), PACKED),
+        *q = ggml_cpy(b.ctx, x, operand(&b, GGML_TYPE_Q8_0, SIZE(32, 33, 1, 1), PACKED));
     CHECK(compute(&b, q, 1) == GGML_STATUS_SUCCESS, "33 to 32");
     unsigned char bytes[2048];
     quant_types[GGML_TYPE_Q8_0].pack((const float *) x->data, bytes, 33*32);
@@ -117,12 +123,14 @@ static void test_edges(void) {
     tensor *x = operand(&b, GGML_TYPE_F32, SIZE(5, 1, 1, 1), PACKED), *y = ggml_cast(b.ctx, x, GGML_TYPE_BF16);
     memcpy(x->data, word, sizeof word);
     CHECK(compute(&b, y, 1) == GGML_STATUS_SUCCESS, "bf16");
-    for (int i = 0; i < 5; i++) CHECK(((const uint16_t *) y->data)[i] == brain[i], "%08x: %04x", word[i], ((const uint16_t *) y->data)[i]);
+    for (int i = 0; i < 5; i++) CHECK(((const uint16_t *) y->data)[i] == brain[i], "%08x: %04x", word[i],
+        ((const uint16_t *) y->data)[i]);
     static const double w[] = { 2.9, -2.9, 3e9, -3e9, NAN, 16777217 };
     static const int32_t integer[] = { 2, -2, INT32_MAX, INT32_MIN, 0, 16777216 };
     tensor *n = ggml_cast(b.ctx, operand_of(&b, GGML_TYPE_F32, SIZE(6, 1, 1, 1), w), GGML_TYPE_I32);
     CHECK(compute(&b, n, 1) == GGML_STATUS_SUCCESS, "i32");
-    for (int i = 0; i < 6; i++) CHECK(((const int32_t *) n->data)[i] == integer[i], "%g: %d", w[i], (int) ((const int32_t *) n->data)[i]);
+    for (int i = 0; i < 6; i++) CHECK(((const int32_t *) n->data)[i] == integer[i], "%g: %d", w[i],
+        (int) ((const int32_t *) n->data)[i]);
     bench_free(&b);
 }
 

@@ -36,16 +36,19 @@ static double want_sum(const tensor *y, const int64_t *i) {
     for (int s = 0; s < 3; s++) if (y->src[s]) sum += value_at(y->src[s], i);
     return sum;
 }
-static double want_thrice(const tensor *y, const int64_t *i) { return 3.0*value(y->src[0], (i[0] + y->ne[0]*i[1]) % y->src[0]->ne[0], 0, 0, 0); }
+static double want_thrice(const tensor *y, const int64_t *i) { return 3.0*value(y->src[0],
+    (i[0] + y->ne[0]*i[1]) % y->src[0]->ne[0], 0, 0, 0); }
 
 int main(void) {
     static const int n_tasks[] = { 1, 2, GGML_N_TASKS_MAX };
     for (int k = 0; k < 3; k++) {
         struct bench b = bench_new();
-        tensor *x = operand(&b, GGML_TYPE_F32, SIZE(100, 1, 1, 1), PACKED), *y = operand(&b, GGML_TYPE_F32, x->ne, PACKED), *z = operand(&b, GGML_TYPE_F32, x->ne, PACKED);
+        tensor *x = operand(&b, GGML_TYPE_F32, SIZE(100, 1, 1, 1), PACKED),
+            *y = operand(&b, GGML_TYPE_F32, x->ne, PACKED), *z = operand(&b, GGML_TYPE_F32, x->ne, PACKED);
         struct calls c = { .most = n_tasks[k] == GGML_N_TASKS_MAX ? 2 : n_tasks[k] };
         expect(&b, ggml_map_custom1(b.ctx, x, twice, n_tasks[k], &c), want_twice, 0.0, 0.0, "map_custom1");
-        CHECK(atomic_load(&c.wrong) == 0 && atomic_load(&c.n) >= 1 && atomic_load(&c.n) <= c.most, "%d calls", atomic_load(&c.n));
+        CHECK(atomic_load(&c.wrong) == 0 && atomic_load(&c.n) >= 1 && atomic_load(&c.n) <= c.most, "%d calls",
+            atomic_load(&c.n));
         expect(&b, ggml_map_custom2(b.ctx, x, y, sum2, n_tasks[k], &c), want_sum, 1e-7, 1e-7, "map_custom2");
         expect(&b, ggml_map_custom3(b.ctx, x, y, z, sum3, n_tasks[k], &c), want_sum, 1e-6, 1e-6, "map_custom3");
         tensor *args[] = { x, y };
@@ -54,7 +57,8 @@ int main(void) {
         expect(&b, own, want_thrice, 1e-7, 0.0, "custom_4d");
         float *before = bytes_of(x);
         tensor *in = ggml_map_custom1_inplace(b.ctx, x, twice, n_tasks[k], &c);
-        CHECK(in->view_src == x && compute(&b, in, 2) == GGML_STATUS_SUCCESS && floats(x)[7] == 2.0f*before[7], "map_custom1_inplace");
+        CHECK(in->view_src == x && compute(&b, in, 2) == GGML_STATUS_SUCCESS && floats(x)[7] == 2.0f*before[7],
+            "map_custom1_inplace");
         tensor *inplace = ggml_custom_inplace(b.ctx, y, args, 1, from_sources, n_tasks[k], &c);
         CHECK(inplace->view_src == y && inplace->src[0] == y && inplace->src[1] == x, "custom_inplace");
         free(before);

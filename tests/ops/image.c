@@ -63,7 +63,8 @@ static void test_pooling(void) {
         fill(&b, x, -4, 4);
         FOR_ELEMENTS(i, x) set_value(x, i, floor(value_at(x, i)));          /* ties: the first maximum has the gradient */
         tensor *g = operand(&b, GGML_TYPE_F32, SIZE(6, 4, 3, 2), (enum layout) l);
-        expect(&b, ggml_pool_2d_back(b.ctx, g, x, (enum ggml_op_pool) op, 3, 2, 2, 2, 1, 0), want_pool_back, 1e-6, 1e-6, "pool_2d_back");
+        expect(&b, ggml_pool_2d_back(b.ctx, g, x, (enum ggml_op_pool) op, 3, 2, 2, 2, 1, 0), want_pool_back, 1e-6,
+            1e-6, "pool_2d_back");
         bench_free(&b);
     }
 }
@@ -79,7 +80,8 @@ static double keys(double u) {
 /* The weight of source element j in output element i of an axis; rows of weights add up to one. */
 static double axis_weight(uint32_t mode, int64_t i, int64_t j, int64_t n, int64_t m) {
     const bool align = mode & GGML_SCALE_FLAG_ALIGN_CORNERS;
-    const double scale = align && n > 1 && m > 1 ? (double) (m - 1)/(double) (n - 1) : (double) m/(double) n, off = align ? 0.0 : 0.5;
+    const double scale = align && n > 1 && m > 1 ? (double) (m - 1)/(double) (n - 1) : (double) m/(double) n,
+        off = align ? 0.0 : 0.5;
     const double x = ((double) i + off)/scale - off, f = floor(x);
     double w = 0.0, sum = 0.0;
     switch (mode & 0xff) {
@@ -104,17 +106,22 @@ static double axis_weight(uint32_t mode, int64_t i, int64_t j, int64_t n, int64_
 static double want_upscale(const tensor *y, const int64_t *i) {
     const tensor *x = y->src[0];
     const uint32_t mode = (uint32_t) param(y, 0);
-    const int64_t i2 = (int64_t) floor((double) i[2]*(double) x->ne[2]/(double) y->ne[2]), i3 = (int64_t) floor((double) i[3]*(double) x->ne[3]/(double) y->ne[3]);
+    const int64_t i2 = (int64_t) floor((double) i[2]*(double) x->ne[2]/(double) y->ne[2]),
+        i3 = (int64_t) floor((double) i[3]*(double) x->ne[3]/(double) y->ne[3]);
     double sum = 0.0;
     for (int64_t v = 0; v < x->ne[1]; v++) for (int64_t u = 0; u < x->ne[0]; u++) {
-        sum += axis_weight(mode, i[0], u, x->ne[0], y->ne[0])*axis_weight(mode, i[1], v, x->ne[1], y->ne[1])*value(x, u, v, i2, i3);
+        sum += axis_weight(mode, i[0], u, x->ne[0], y->ne[0])*axis_weight(mode, i[1], v, x->ne[1], y->ne[1])*value(x,
+            u, v, i2, i3);
     }
     return sum;
 }
 static void test_resizing(void) {
     static const uint32_t modes[] = {
-        GGML_SCALE_MODE_NEAREST, GGML_SCALE_MODE_BILINEAR, GGML_SCALE_MODE_BICUBIC, GGML_SCALE_MODE_BILINEAR | GGML_SCALE_FLAG_ANTIALIAS,
-        GGML_SCALE_MODE_NEAREST | GGML_SCALE_FLAG_ALIGN_CORNERS, GGML_SCALE_MODE_BILINEAR | GGML_SCALE_FLAG_ALIGN_CORNERS, GGML_SCALE_MODE_BICUBIC | GGML_SCALE_FLAG_ALIGN_CORNERS,
+        GGML_SCALE_MODE_NEAREST, GGML_SCALE_MODE_BILINEAR, GGML_SCALE_MODE_BICUBIC,
+            GGML_SCALE_MODE_BILINEAR | GGML_SCALE_FLAG_ANTIALIAS,
+        GGML_SCALE_MODE_NEAREST | GGML_SCALE_FLAG_ALIGN_CORNERS,
+            GGML_SCALE_MODE_BILINEAR | GGML_SCALE_FLAG_ALIGN_CORNERS,
+            GGML_SCALE_MODE_BICUBIC | GGML_SCALE_FLAG_ALIGN_CORNERS,
     };
     for (size_t k = 0; k < sizeof modes/sizeof *modes; k++) for (int l = 0; l < LAYOUTS; l++) {
         struct bench b = bench_new();
@@ -123,7 +130,8 @@ static void test_resizing(void) {
         tensor *x = operand(&b, GGML_TYPE_F32, SIZE(8, 6, 2, 1), (enum layout) l);
         expect(&b, ggml_interpolate(b.ctx, x, 16, 12, 4, 2, modes[k]), want_upscale, 0.0, 1e-5, name);
         expect(&b, ggml_interpolate(b.ctx, x, 4, 3, 2, 1, modes[k]), want_upscale, 0.0, 1e-5, name);
-        if (modes[k] < 3) expect(&b, ggml_upscale(b.ctx, x, 4, (enum ggml_scale_mode) modes[k]), want_upscale, 0.0, 1e-5, name);
+        if (modes[k] < 3) expect(&b, ggml_upscale(b.ctx, x, 4, (enum ggml_scale_mode) modes[k]), want_upscale, 0.0,
+            1e-5, name);
         bench_free(&b);
     }
 }
@@ -172,7 +180,8 @@ static double want_part(const tensor *y, const int64_t *i) {
     return u < x->ne[1] && v < x->ne[2] ? value(x, i[0], u, v, 0) : 0.0;
 }
 static double want_whole(const tensor *y, const int64_t *i) { return value_at(y->src[0]->src[0], i); }
-static double want_rel_pos(const tensor *y, const int64_t *i) { return value(y->src[0], i[0], y->ne[1] - 1 - i[1] + i[2], 0, 0); }
+static double want_rel_pos(const tensor *y, const int64_t *i) { return value(y->src[0], i[0],
+    y->ne[1] - 1 - i[1] + i[2], 0, 0); }
 static double want_add_rel_pos(const tensor *y, const int64_t *i) {
     const tensor *pw = y->src[1], *ph = y->src[2];
     const int64_t k = pw->ne[0], q1 = i[1] % pw->ne[1], q2 = i[1]/pw->ne[1];
@@ -184,9 +193,12 @@ static void test_windows(void) {
         tensor *part = ggml_win_part(b.ctx, operand(&b, GGML_TYPE_F32, SIZE(5, 7, 9, 1), (enum layout) l), 4);
         expect(&b, part, want_part, 0.0, 0.0, "win_part");
         expect(&b, ggml_win_unpart(b.ctx, part, 7, 9, 4), want_whole, 0.0, 0.0, "win_unpart");
-        expect(&b, ggml_get_rel_pos(b.ctx, operand(&b, GGML_TYPE_F16, SIZE(5, 7, 1, 1), (enum layout) l), 4, 4), want_rel_pos, 0.0, 0.0, "get_rel_pos");
-        tensor *a = operand(&b, GGML_TYPE_F32, SIZE(9, 6, 2, 1), (enum layout) l), *pw = operand(&b, GGML_TYPE_F32, SIZE(3, 3, 2, 2), (enum layout) l);
-        tensor *ph = operand(&b, GGML_TYPE_F32, SIZE(3, 3, 2, 2), (enum layout) l), *own = ggml_add_rel_pos(b.ctx, a, pw, ph);
+        expect(&b, ggml_get_rel_pos(b.ctx, operand(&b, GGML_TYPE_F16, SIZE(5, 7, 1, 1), (enum layout) l), 4, 4),
+            want_rel_pos, 0.0, 0.0, "get_rel_pos");
+        tensor *a = operand(&b, GGML_TYPE_F32, SIZE(9, 6, 2, 1), (enum layout) l),
+            *pw = operand(&b, GGML_TYPE_F32, SIZE(3, 3, 2, 2), (enum layout) l);
+        tensor *ph = operand(&b, GGML_TYPE_F32, SIZE(3, 3, 2, 2), (enum layout) l),
+            *own = ggml_add_rel_pos(b.ctx, a, pw, ph);
         expect(&b, own, want_add_rel_pos, 1e-6, 1e-6, "add_rel_pos");
         tensor *in = ggml_add_rel_pos_inplace(b.ctx, a, pw, ph);
         CHECK(compute(&b, in, 1) == GGML_STATUS_SUCCESS, "add_rel_pos");

@@ -20,12 +20,14 @@ static double *expected_for(const tensor *y) {
 
 static double want_ssm_conv(const tensor *y, const int64_t *i) {
     double sum = 0.0;
-    for (int64_t k = 0; k < y->src[1]->ne[0]; k++) sum += value(y->src[0], i[1] + k, i[0], i[2], 0)*value(y->src[1], k, i[0], 0, 0);
+    for (int64_t k = 0; k < y->src[1]->ne[0]; k++) sum += value(y->src[0], i[1] + k, i[0], i[2], 0)*value(y->src[1],
+        k, i[0], 0, 0);
     return sum;
 }
 
 static void expect_scan(const tensor *y) {
-    const tensor *s = y->src[0], *x = y->src[1], *dt = y->src[2], *A = y->src[3], *B = y->src[4], *C = y->src[5], *ids = y->src[6];
+    const tensor *s = y->src[0], *x = y->src[1], *dt = y->src[2], *A = y->src[3], *B = y->src[4], *C = y->src[5],
+        *ids = y->src[6];
     const int64_t N = s->ne[0], D = s->ne[1], H = s->ne[2], T = x->ne[2], S = x->ne[3], K = y->op_params[0];
     double *out = expected_for(y), *states = out + ggml_nelements(x);
     for (int64_t q = 0; q < S; q++) for (int64_t h = 0; h < H; h++) for (int64_t d = 0; d < D; d++) {
@@ -36,7 +38,8 @@ static void expect_scan(const tensor *y) {
             const int64_t group = h/(H/B->ne[1]);
             double sum = 0.0;
             for (int64_t i = 0; i < N; i++) {
-                state[i] = state[i]*exp(delta*value(A, A->ne[0] == 1 ? 0 : i, h, 0, 0)) + value(B, i, group, t, q)*value(x, d, h, t, q)*delta;
+                state[i] = state[i]*exp(delta*value(A, A->ne[0] == 1 ? 0 : i, h, 0, 0)) + value(B, i, group, t,
+                    q)*value(x, d, h, t, q)*delta;
                 sum += state[i]*value(C, i, group, t, q);
             }
             out[d + D*(h + H*(t + T*q))] = sum;
@@ -48,18 +51,23 @@ static void test_ssm(void) {
     for (int l = 0; l < LAYOUTS; l++) {
         struct bench b = bench_new();
         const enum layout rows = l == TRANSPOSED ? WINDOW : (enum layout) l;
-        expect(&b, ggml_ssm_conv(b.ctx, operand(&b, GGML_TYPE_F32, SIZE(9, 6, 2, 1), rows), operand(&b, GGML_TYPE_F32, SIZE(4, 6, 1, 1), rows)), want_ssm_conv, 0.0, 1e-6, "ssm_conv");
+        expect(&b, ggml_ssm_conv(b.ctx, operand(&b, GGML_TYPE_F32, SIZE(9, 6, 2, 1), rows),
+            operand(&b, GGML_TYPE_F32, SIZE(4, 6, 1, 1), rows)), want_ssm_conv, 0.0, 1e-6, "ssm_conv");
         for (int mamba = 1; mamba < 3; mamba++) for (int64_t K = 1; K < (mamba == 1 ? 2 : 9); K += 3) {
-            tensor *s = operand(&b, GGML_TYPE_F32, SIZE(16, 3, 4, 5), rows), *x = operand(&b, GGML_TYPE_F32, SIZE(3, 4, 6, 2), rows), *dt = operand(&b, GGML_TYPE_F32, SIZE(4, 6, 2, 1), rows);
-            tensor *A = operand(&b, GGML_TYPE_F32, SIZE(mamba == 1 ? 16 : 1, 4, 1, 1), PACKED), *B = operand(&b, GGML_TYPE_F32, SIZE(16, 2, 6, 2), rows), *C = operand(&b, GGML_TYPE_F32, SIZE(16, 2, 6, 2), rows);
-            tensor *ids = operand_of(&b, GGML_TYPE_I32, SIZE(2, 1, 1, 1), (double[]) { 4, 1 }), *y = ggml_ssm_scan(b.ctx, s, x, dt, A, B, C, ids, K);
+            tensor *s = operand(&b, GGML_TYPE_F32, SIZE(16, 3, 4, 5), rows),
+                *x = operand(&b, GGML_TYPE_F32, SIZE(3, 4, 6, 2), rows), *dt = operand(&b, GGML_TYPE_F32, SIZE(4, 6, 2, 1), rows);
+            tensor *A = operand(&b, GGML_TYPE_F32, SIZE(mamba == 1 ? 16 : 1, 4, 1, 1), PACKED),
+                *B = operand(&b, GGML_TYPE_F32, SIZE(16, 2, 6, 2), rows), *C = operand(&b, GGML_TYPE_F32, SIZE(16, 2, 6, 2), rows);
+            tensor *ids = operand_of(&b, GGML_TYPE_I32, SIZE(2, 1, 1, 1), (double[]) { 4, 1 }),
+                *y = ggml_ssm_scan(b.ctx, s, x, dt, A, B, C, ids, K);
             fill(&b, dt, -3, 30);
             fill(&b, A, -2, 0);
             expect_scan(y);
             expect(&b, y, want, 1e-5, 2e-4, "ssm_scan");
             for (int bad = -1; bad <= 5; bad += 6) {
                 set_value(ids, SIZE(1, 0, 0, 0), bad);
-                CHECK(compute(&b, ggml_ssm_scan(b.ctx, s, x, dt, A, B, C, ids, K), 2) == GGML_STATUS_FAILED && guards_intact(&b), "state %d", bad);
+                CHECK(compute(&b, ggml_ssm_scan(b.ctx, s, x, dt, A, B, C, ids, K), 2) == GGML_STATUS_FAILED &&
+                    guards_intact(&b), "state %d", bad);
             }
             bench_free(&b);
             b = bench_new();
@@ -89,7 +97,8 @@ static void gated(const tensor *y, double *m, int64_t t, int64_t h, double *out)
     for (int64_t j = 0; j < S; j++) {
         double sum = 0.0;
         for (int64_t i = 0; i < S; i++) {
-            m[i*S + j] = m[i*S + j]*flat_value(y->src[3], at(t, h, i)) + flat_value(y->src[0], at(t, h, i))*flat_value(y->src[1], at(t, h, j));
+            m[i*S + j] = m[i*S + j]*flat_value(y->src[3], at(t, h, i)) + flat_value(y->src[0],
+                at(t, h, i))*flat_value(y->src[1], at(t, h, j));
             sum += flat_value(y->src[2], at(t, h, i))*0.25*m[i*S + j];
         }
         out[at(t, h, j)] = sum;
@@ -100,7 +109,8 @@ static void wkv7(const tensor *y, double *m, int64_t t, int64_t h, double *out) 
         double sa = 0.0, sum = 0.0;
         for (int64_t j = 0; j < S; j++) sa += flat_value(y->src[4], at(t, h, j))*m[i*S + j];
         for (int64_t j = 0; j < S; j++) {
-            m[i*S + j] = m[i*S + j]*flat_value(y->src[1], at(t, h, j)) + flat_value(y->src[3], at(t, h, i))*flat_value(y->src[2], at(t, h, j)) + sa*flat_value(y->src[5], at(t, h, j));
+            m[i*S + j] = m[i*S + j]*flat_value(y->src[1], at(t, h, j)) + flat_value(y->src[3],
+                at(t, h, i))*flat_value(y->src[2], at(t, h, j)) + sa*flat_value(y->src[5], at(t, h, j));
             sum += m[i*S + j]*flat_value(y->src[0], at(t, h, j));
         }
         out[at(t, h, i)] = sum;
@@ -154,8 +164,10 @@ static void test_delta(void) {
     for (int vector = 0; vector < 2; vector++) for (int64_t K = 1; K < 9; K += 3) for (int l = 0; l < 2; l++) {
         struct bench b = bench_new();
         const enum layout rows = l ? WINDOW : PACKED;
-        tensor *q = operand(&b, GGML_TYPE_F32, SIZE(S, 2, T, 1), rows), *k = operand(&b, GGML_TYPE_F32, SIZE(S, 2, T, 1), rows), *v = operand(&b, GGML_TYPE_F32, SIZE(S, 4, T, 2), rows);
-        tensor *g = operand(&b, GGML_TYPE_F32, SIZE(vector ? S : 1, 4, T, 2), PACKED), *beta = operand(&b, GGML_TYPE_F32, SIZE(1, 4, T, 2), PACKED), *state = operand(&b, GGML_TYPE_F32, SIZE(S, S, 4, 2), PACKED);
+        tensor *q = operand(&b, GGML_TYPE_F32, SIZE(S, 2, T, 1), rows),
+            *k = operand(&b, GGML_TYPE_F32, SIZE(S, 2, T, 1), rows), *v = operand(&b, GGML_TYPE_F32, SIZE(S, 4, T, 2), rows);
+        tensor *g = operand(&b, GGML_TYPE_F32, SIZE(vector ? S : 1, 4, T, 2), PACKED),
+            *beta = operand(&b, GGML_TYPE_F32, SIZE(1, 4, T, 2), PACKED), *state = operand(&b, GGML_TYPE_F32, SIZE(S, S, 4, 2), PACKED);
         fill(&b, g, -1, 0), fill(&b, beta, 0, 1), fill(&b, k, -0.3, 0.3);
         tensor *y = ggml_gated_delta_net(b.ctx, q, k, v, g, beta, state, K);
         expect_delta(y);

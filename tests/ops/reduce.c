@@ -35,18 +35,22 @@ static void test_sums(void) {
         if (k == 0) expect(&b, ggml_cumsum(b.ctx, x), want_cumsum, 0.0, 1e-4, "cumsum");
         /* the packed copy gives the same bits */
         tensor *of_view = ggml_sum_rows(b.ctx, x), *of_copy = ggml_sum_rows(b.ctx, ggml_cont(b.ctx, x));
-        CHECK(compute(&b, of_view, 2) == GGML_STATUS_SUCCESS && compute(&b, of_copy, 2) == GGML_STATUS_SUCCESS, "sum_rows");
-        CHECK(!memcmp(of_view->data, of_copy->data, ggml_nbytes(of_view)), "sum_rows of a %s tensor and of its copy", layout_names[l]);
+        CHECK(compute(&b, of_view, 2) == GGML_STATUS_SUCCESS && compute(&b, of_copy, 2) == GGML_STATUS_SUCCESS,
+            "sum_rows");
+        CHECK(!memcmp(of_view->data, of_copy->data, ggml_nbytes(of_view)), "sum_rows of a %s tensor and of its copy",
+            layout_names[l]);
         bench_free(&b);
     }
 }
 
 static void test_sum_of_permuted(void) {
     struct bench b = bench_new();
-    tensor *x = operand(&b, GGML_TYPE_F32, SIZE(3, 4, 1, 1), PACKED), *y = operand(&b, GGML_TYPE_F32, SIZE(33, 256, 1, 1), PACKED);
+    tensor *x = operand(&b, GGML_TYPE_F32, SIZE(3, 4, 1, 1), PACKED),
+        *y = operand(&b, GGML_TYPE_F32, SIZE(33, 256, 1, 1), PACKED);
     for (int i = 0; i < 12; i++) ((float *) x->data)[i] = (float) (i + 1);
     for (int i = 0; i < 33*256; i++) ((float *) y->data)[i] = (float) (7*i % 25);
-    tensor *sx = ggml_sum(b.ctx, ggml_permute(b.ctx, x, 1, 0, 2, 3)), *sy = ggml_sum(b.ctx, ggml_permute(b.ctx, y, 1, 0, 2, 3));
+    tensor *sx = ggml_sum(b.ctx, ggml_permute(b.ctx, x, 1, 0, 2, 3)),
+        *sy = ggml_sum(b.ctx, ggml_permute(b.ctx, y, 1, 0, 2, 3));
     CHECK(compute(&b, sx, 1) == GGML_STATUS_SUCCESS && value(sx, 0, 0, 0, 0) == 78, "sum");
     CHECK(compute(&b, sy, 1) == GGML_STATUS_SUCCESS && value(sy, 0, 0, 0, 0) == 101371, "sum");
     bench_free(&b);
@@ -54,16 +58,20 @@ static void test_sum_of_permuted(void) {
 
 static void test_empty(void) {
     struct bench b = bench_new();
-    tensor *none = operand(&b, GGML_TYPE_F32, SIZE(4, 0, 1, 1), PACKED), *some = operand(&b, GGML_TYPE_F32, SIZE(4, 3, 1, 1), PACKED);
+    tensor *none = operand(&b, GGML_TYPE_F32, SIZE(4, 0, 1, 1), PACKED),
+        *some = operand(&b, GGML_TYPE_F32, SIZE(4, 3, 1, 1), PACKED);
     tensor *sum = ggml_sum(b.ctx, none), *both = ggml_concat(b.ctx, none, some, 1);
     CHECK(compute(&b, sum, 1) == GGML_STATUS_SUCCESS && value(sum, 0, 0, 0, 0) == 0, "the sum of nothing");
-    CHECK(compute(&b, both, 1) == GGML_STATUS_SUCCESS && !memcmp(both->data, some->data, ggml_nbytes(some)), "concat of nothing and something");
+    CHECK(compute(&b, both, 1) == GGML_STATUS_SUCCESS && !memcmp(both->data, some->data, ggml_nbytes(some)),
+        "concat of nothing and something");
     tensor *const all[] = {
         ggml_sum_rows(b.ctx, none), ggml_mean(b.ctx, none), ggml_cumsum(b.ctx, none), ggml_argmax(b.ctx, none),
         ggml_argsort(b.ctx, none, GGML_SORT_ORDER_ASC), ggml_top_k(b.ctx, none, 2), ggml_repeat(b.ctx, none, none),
-        ggml_count_equal(b.ctx, operand(&b, GGML_TYPE_I32, SIZE(4, 0, 1, 1), PACKED), operand(&b, GGML_TYPE_I32, SIZE(4, 0, 1, 1), PACKED)),
+        ggml_count_equal(b.ctx, operand(&b, GGML_TYPE_I32, SIZE(4, 0, 1, 1), PACKED),
+            operand(&b, GGML_TYPE_I32, SIZE(4, 0, 1, 1), PACKED)),
     };
-    for (size_t k = 0; k < sizeof all/sizeof *all; k++) CHECK(compute(&b, all[k], 2) == GGML_STATUS_SUCCESS, "%s of nothing", ggml_op_name(all[k]->op));
+    for (size_t k = 0; k < sizeof all/sizeof *all; k++) CHECK(compute(&b, all[k], 2) == GGML_STATUS_SUCCESS,
+        "%s of nothing", ggml_op_name(all[k]->op));
     bench_free(&b);
 }
 
@@ -78,17 +86,20 @@ static double want_argmax(const tensor *y, const int64_t *i) {
 static void test_argmax(void) {
     for (int l = 0; l < LAYOUTS; l++) {
         struct bench b = bench_new();
-        expect(&b, ggml_argmax(b.ctx, operand(&b, GGML_TYPE_F32, SIZE(100, 7, 1, 1), (enum layout) l)), want_argmax, 0.0, 0.0, "argmax");
+        expect(&b, ggml_argmax(b.ctx, operand(&b, GGML_TYPE_F32, SIZE(100, 7, 1, 1), (enum layout) l)), want_argmax,
+            0.0, 0.0, "argmax");
         bench_free(&b);
     }
     static const struct { double x[6]; int best; } rows[] = {
         { { 3, 7, 7, 1, 7, 2 }, 1 },  { { NAN, 1, 2, NAN, 2, 0 }, 2 },  { { NAN, NAN, NAN, NAN, NAN, NAN }, 0 },
-        { { -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY }, 0 },  { { NAN, -INFINITY, NAN, 5, INFINITY, INFINITY }, 4 },
+        { { -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY }, 0 },
+            { { NAN, -INFINITY, NAN, 5, INFINITY, INFINITY }, 4 },
     };
     for (size_t k = 0; k < sizeof rows/sizeof *rows; k++) {
         struct bench b = bench_new();
         tensor *y = ggml_argmax(b.ctx, operand_of(&b, GGML_TYPE_F32, SIZE(6, 1, 1, 1), rows[k].x));
-        CHECK(compute(&b, y, 1) == GGML_STATUS_SUCCESS && value(y, 0, 0, 0, 0) == rows[k].best, "argmax of row %d: %g", (int) k, value(y, 0, 0, 0, 0));
+        CHECK(compute(&b, y, 1) == GGML_STATUS_SUCCESS && value(y, 0, 0, 0, 0) == rows[k].best,
+            "argmax of row %d: %g", (int) k, value(y, 0, 0, 0, 0));
         bench_free(&b);
     }
 }
@@ -96,12 +107,14 @@ static void test_argmax(void) {
 static void test_count_equal(void) {
     for (int l = 0; l < LAYOUTS; l++) {
         struct bench b = bench_new();
-        tensor *x = operand(&b, GGML_TYPE_I32, SIZE(9, 5, 3, 2), (enum layout) l), *y = operand(&b, GGML_TYPE_I32, SIZE(9, 5, 3, 2), PACKED);
+        tensor *x = operand(&b, GGML_TYPE_I32, SIZE(9, 5, 3, 2), (enum layout) l),
+            *y = operand(&b, GGML_TYPE_I32, SIZE(9, 5, 3, 2), PACKED);
         fill(&b, x, 0, 4), fill(&b, y, 0, 4);
         int64_t want = 0;
         FOR_ELEMENTS(i, x) want += value_at(x, i) == value_at(y, i);
         tensor *n = ggml_count_equal(b.ctx, x, y);
-        CHECK(n->type == GGML_TYPE_I64 && compute(&b, n, 2) == GGML_STATUS_SUCCESS && value(n, 0, 0, 0, 0) == (double) want, "count_equal");
+        CHECK(n->type == GGML_TYPE_I64 && compute(&b, n, 2) == GGML_STATUS_SUCCESS &&
+            value(n, 0, 0, 0, 0) == (double) want, "count_equal");
         bench_free(&b);
     }
 }
@@ -129,9 +142,12 @@ static void test_order(void) {
     for (int l = 0; l < LAYOUTS; l++) for (int order = 0; order < 2; order++) for (int64_t n = 1; n < 70; n += 17) {
         struct bench b = bench_new();
         tensor *x = operand(&b, GGML_TYPE_F32, SIZE(n, 3, 2, 1), (enum layout) l);
-        FOR_ELEMENTS(i, x) set_value(x, i, rnd_u64(&b.seed) % 11 == 0 ? (double) NAN : (double) (rnd_u64(&b.seed) % 9));     /* many ties */
-        tensor *s = ggml_argsort(b.ctx, x, (enum ggml_sort_order) order), *t = ggml_top_k(b.ctx, x, (int) (n + 1)/2), *v = ggml_argsort_top_k(b.ctx, x, (int) (n + 1)/2);
-        CHECK(compute(&b, s, 2) == GGML_STATUS_SUCCESS && compute(&b, t, 2) == GGML_STATUS_SUCCESS && compute(&b, v, 2) == GGML_STATUS_SUCCESS, "order");
+        FOR_ELEMENTS(i, x) set_value(x, i, rnd_u64(&b.seed) % 11 == 0 ? (double) NAN
+            : (double) (rnd_u64(&b.seed) % 9));     /* many ties */
+        tensor *s = ggml_argsort(b.ctx, x, (enum ggml_sort_order) order), *t = ggml_top_k(b.ctx, x, (int) (n + 1)/2),
+            *v = ggml_argsort_top_k(b.ctx, x, (int) (n + 1)/2);
+        CHECK(compute(&b, s, 2) == GGML_STATUS_SUCCESS && compute(&b, t, 2) == GGML_STATUS_SUCCESS &&
+            compute(&b, v, 2) == GGML_STATUS_SUCCESS, "order");
         check_order(s, x, order == GGML_SORT_ORDER_DESC, "argsort");
         check_order(t, x, true, "top_k");
         check_order(v, x, true, "argsort_top_k");
@@ -156,7 +172,8 @@ static double want_tiles(const tensor *y, const int64_t *i) {
     return sum;
 }
 static void test_repeat(void) {
-    static const enum ggml_type types[] = { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_I32, GGML_TYPE_I64, GGML_TYPE_I16 };
+    static const enum ggml_type types[] = { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_I32,
+        GGML_TYPE_I64, GGML_TYPE_I16 };
     static const int64_t shapes[][4] = { { 4, 3, 2, 1 }, { 1, 3, 1, 1 }, { 4, 1, 1, 1 }, { 2, 1, 2, 1 } };
     for (size_t k = 0; k < sizeof types/sizeof *types; k++) for (int l = 0; l < LAYOUTS; l++) for (size_t s = 0; s < 4; s++) {
         struct bench b = bench_new();
@@ -195,7 +212,8 @@ static void test_concat(void) {
     }
     for (int dim = 0; dim < 4; dim++) {
         struct bench b = bench_new();
-        expect(&b, ggml_concat(b.ctx, operand(&b, GGML_TYPE_Q4_K, SIZE(256, 2, 2, 1), PERMUTED), operand(&b, GGML_TYPE_Q4_K, SIZE(256, 2, 2, 1), WINDOW), dim),
+        expect(&b, ggml_concat(b.ctx, operand(&b, GGML_TYPE_Q4_K, SIZE(256, 2, 2, 1), PERMUTED),
+            operand(&b, GGML_TYPE_Q4_K, SIZE(256, 2, 2, 1), WINDOW), dim),
                want_concat, 0.0, 0.0, "concat of blocks");
         bench_free(&b);
     }
@@ -232,7 +250,8 @@ static void test_threads(void) {
     expect_same_for_threads(&b, ggml_argsort(b.ctx, x, GGML_SORT_ORDER_DESC), "argsort");
     expect_same_for_threads(&b, ggml_top_k(b.ctx, x, 40), "top_k");
     expect_same_for_threads(&b, ggml_repeat_4d(b.ctx, x, 500, 800, 1, 1), "repeat");
-    expect_same_for_threads(&b, ggml_repeat_back(b.ctx, x, operand(&b, GGML_TYPE_F32, SIZE(100, 50, 1, 1), PACKED)), "repeat_back");
+    expect_same_for_threads(&b, ggml_repeat_back(b.ctx, x, operand(&b, GGML_TYPE_F32, SIZE(100, 50, 1, 1), PACKED)),
+        "repeat_back");
     expect_same_for_threads(&b, ggml_concat(b.ctx, x, x, 1), "concat");
     bench_free(&b);
 }

@@ -181,14 +181,16 @@ static inline enum ggml_status compute(struct bench *b, tensor *out, int n_threa
 typedef double reference(const tensor *out, const int64_t *i);
 
 /* Every element within abs + rel*|want| of the reference; NaN for NaN, the same infinity for an infinity. */
-static inline void compare(struct bench *b, const tensor *out, reference *want, double rel, double absolute, const char *name) {
+static inline void compare(struct bench *b, const tensor *out, reference *want, double rel, double absolute,
+    const char *name) {
     int wrong = 0;
     FOR_ELEMENTS(i, out) {
         const double got = value_at(out, i), expected = want(out, i);
         const bool same = got == expected || (got != got && expected != expected);
         if (same || fabs(got - expected) <= absolute + rel*fabs(expected)) continue;
         if (wrong++ < 3 && check_failed < 10) {
-            fprintf(stderr, "%s: [%d, %d, %d, %d]: %.9g, expected %.9g\n", name, (int) i[0], (int) i[1], (int) i[2], (int) i[3],
+            fprintf(stderr, "%s: [%d, %d, %d, %d]: %.9g, expected %.9g\n", name, (int) i[0], (int) i[1], (int) i[2],
+                (int) i[3],
                     got, expected);
         }
     }

@@ -50,7 +50,8 @@ static void scatter_halves(char *to, size_t step, const uint16_t *from, int64_t 
     for (int64_t i = 0; i < n; i++) memcpy(to + (size_t) i*step, from + i, sizeof *from);
 }
 
-const float *row_load(const struct cpu_task *t, const struct ggml_tensor *x, const void *row, int64_t i0, int64_t n, float *buf) {
+const float *row_load(const struct cpu_task *t, const struct ggml_tensor *x, const void *row, int64_t i0, int64_t n,
+                      float *buf) {
     const char *from = (const char *) row + (size_t) (i0/ggml_blck_size(x->type))*x->nb[0];
     if (x->type == GGML_TYPE_F32) {
         if (row_dense(x)) return (const float *) (const void *) from;
@@ -61,7 +62,8 @@ const float *row_load(const struct cpu_task *t, const struct ggml_tensor *x, con
         quant_types[x->type].unpack(from, buf, n);
         return buf;
     }
-    void (*const widen)(int64_t, float *, const uint16_t *) = x->type == GGML_TYPE_F16 ? t->k->f.from_f16 : t->k->f.from_bf16;
+    void (*const widen)(int64_t, float *, const uint16_t *) =
+        x->type == GGML_TYPE_F16 ? t->k->f.from_f16 : t->k->f.from_bf16;
     if (row_dense(x)) {
         widen(n, buf, (const uint16_t *) (const void *) from);
         return buf;
@@ -86,7 +88,8 @@ void row_store(const struct cpu_task *t, const struct ggml_tensor *y, void *row,
         quant_types[y->type].pack(v, to, n);
         return;
     }
-    void (*const narrow)(int64_t, uint16_t *, const float *) = y->type == GGML_TYPE_F16 ? t->k->f.to_f16 : t->k->f.to_bf16;
+    void (*const narrow)(int64_t, uint16_t *, const float *) =
+        y->type == GGML_TYPE_F16 ? t->k->f.to_f16 : t->k->f.to_bf16;
     if (row_dense(y)) {
         narrow(n, (uint16_t *) (void *) to, v);
         return;
@@ -103,7 +106,8 @@ size_t scratch_source_row(const struct ggml_tensor *dst, int n_threads) {
 }
 
 const float *row_whole(const struct cpu_task *t, const struct ggml_tensor *x, int64_t r) {
-    return row_load(t, x, row_number(x, r), 0, x->ne[0], (float *) (void *) ((char *) t->scratch + row_bytes(x)*(size_t) t->ith));
+    float *const buf = (float *) (void *) ((char *) t->scratch + row_bytes(x)*(size_t) t->ith);
+    return row_load(t, x, row_number(x, r), 0, x->ne[0], buf);
 }
 
 /* ---- units --------------------------------------------------------------------------------------------------------- */
@@ -125,7 +129,8 @@ void map_pieces(const struct cpu_task *t, struct ggml_tensor *dst, piece_map *f)
     const struct ggml_tensor *a = dst->src[0];
     const bool flat = ggml_is_contiguous(a) && ggml_is_contiguous(dst);
     struct span s;
-    while (next_span(t, flat ? 1 : n_rows(dst), flat ? ggml_nelements(dst) : dst->ne[0], &s)) for (int64_t r = s.r0; r < s.r1; r++) {
+    const int64_t rows = flat ? 1 : n_rows(dst), n = flat ? ggml_nelements(dst) : dst->ne[0];
+    while (next_span(t, rows, n, &s)) for (int64_t r = s.r0; r < s.r1; r++) {
         const void *const from = row_number(a, r);
         void *const to = row_number(dst, r);
         FOR_PIECES(i, m, s.i0, s.i1) {

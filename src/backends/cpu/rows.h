@@ -32,7 +32,8 @@ static inline bool row_dense(const struct ggml_tensor *x) { return x->nb[0] == g
 static inline bool row_direct(const struct ggml_tensor *x) { return x->type == GGML_TYPE_F32 && row_dense(x); }
 
 /* n elements from element i0 of a row of x: the row itself where it is dense F32, else buf. i0 at a block's start. */
-const float *row_load(const struct cpu_task *t, const struct ggml_tensor *x, const void *row, int64_t i0, int64_t n, float *buf);
+const float *row_load(const struct cpu_task *t, const struct ggml_tensor *x, const void *row, int64_t i0, int64_t n,
+    float *buf);
 /* Where to compute elements from i0 on: the row itself where it is dense F32, else buf. Then row_store puts them there. */
 static inline float *row_place(const struct ggml_tensor *y, void *row, int64_t i0, float *buf) {
     return row_direct(y) ? (float *) row + i0 : buf;

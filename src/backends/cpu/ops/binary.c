@@ -36,7 +36,8 @@ static const float *load_repeated(const struct cpu_task *t, const struct ggml_te
 
 static void binary(const struct cpu_task *t, struct ggml_tensor *dst, pair_kernel *f) {
     const struct ggml_tensor *a = dst->src[0], *b = dst->src[1];
-    const bool flat = ggml_are_same_shape(a, b) && ggml_is_contiguous(a) && ggml_is_contiguous(b) && ggml_is_contiguous(dst);
+    const bool flat = ggml_are_same_shape(a, b) && ggml_is_contiguous(a) && ggml_is_contiguous(b) &&
+        ggml_is_contiguous(dst);
     const int64_t rows = flat ? 1 : n_rows(dst), n = flat ? ggml_nelements(dst) : dst->ne[0];
     const int64_t period = flat ? n : b->ne[0];
     struct span s;
@@ -136,5 +137,7 @@ void op_set(const struct cpu_task *t, struct ggml_tensor *dst) {
     const struct ggml_tensor *b = dst->src[1], region = region_of(dst);
     const size_t size = ggml_type_size(dst->type);
     start_from_source(dst);
-    for (int64_t r = 0; r < n_rows(b); r++) copy_units(row_number(&region, r), size, row_number(b, r), b->nb[0], size, b->ne[0]);
+    for (int64_t r = 0; r < n_rows(b); r++) {
+        copy_units(row_number(&region, r), size, row_number(b, r), b->nb[0], size, b->ne[0]);
+    }
 }

@@ -15,7 +15,8 @@ struct windows {
 };
 
 /* b [W, H, IC, N] under a window of kernel k; parameters s0, s1, p0, p1, d0, d1. */
-static struct windows windows_2d(const struct ggml_tensor *op, const struct ggml_tensor *kernel, const struct ggml_tensor *x) {
+static struct windows windows_2d(const struct ggml_tensor *op, const struct ggml_tensor *kernel,
+                                 const struct ggml_tensor *x) {
     const int32_t *p = op->op_params;
     return (struct windows) {
         .x = x, .in = { x->ne[0], x->ne[1], 1 }, .k = { kernel->ne[0], kernel->ne[1], 1 },
@@ -24,7 +25,8 @@ static struct windows windows_2d(const struct ggml_tensor *op, const struct ggml
     };
 }
 /* b [L, IC, N]. */
-static struct windows windows_1d(const struct ggml_tensor *op, const struct ggml_tensor *kernel, const struct ggml_tensor *x) {
+static struct windows windows_1d(const struct ggml_tensor *op, const struct ggml_tensor *kernel,
+                                 const struct ggml_tensor *x) {
     const int32_t *p = op->op_params;
     return (struct windows) {
         .x = x, .in = { x->ne[0], 1, 1 }, .k = { kernel->ne[0], 1, 1 }, .s = { p[0], 1, 1 }, .p = { p[2], 0, 0 },
@@ -33,8 +35,8 @@ static struct windows windows_1d(const struct ggml_tensor *op, const struct ggml
     };
 }
 /* b [W, H, D, channels*N]. */
-static struct windows windows_3d(const struct ggml_tensor *op, const struct ggml_tensor *kernel, const struct ggml_tensor *x,
-                                 int64_t channels) {
+static struct windows windows_3d(const struct ggml_tensor *op, const struct ggml_tensor *kernel,
+                                 const struct ggml_tensor *x, int64_t channels) {
     const int32_t *p = op->op_params;
     return (struct windows) {
         .x = x, .in = { x->ne[0], x->ne[1], x->ne[2] }, .k = { kernel->ne[0], kernel->ne[1], kernel->ne[2] },
@@ -96,8 +98,8 @@ static void columns(const struct cpu_task *t, struct ggml_tensor *dst, const str
     }
 }
 
-static struct windows im2col_windows(const struct ggml_tensor *dst, const struct ggml_tensor *kernel, const struct ggml_tensor *x,
-                                     const struct ggml_tensor *cols) {
+static struct windows im2col_windows(const struct ggml_tensor *dst, const struct ggml_tensor *kernel,
+                                     const struct ggml_tensor *x, const struct ggml_tensor *cols) {
     const bool plane = param_i32(dst, 6);
     struct windows w = plane ? windows_2d(dst, kernel, x) : windows_1d(dst, kernel, x);
     w.out[0] = cols->ne[1], w.out[1] = plane ? cols->ne[2] : 1, w.out[2] = 1;
@@ -183,7 +185,9 @@ static void convolve(const struct cpu_task *t, struct ggml_tensor *dst, const st
     const struct ggml_tensor *kernel = dst->src[0];
     const int64_t taps = taps_of(w), plane = w->out[0]*w->out[1]*w->out[2], total = plane*w->batch;
     const size_t pitch = column_bytes(taps)/sizeof(float), step = ggml_type_size(kernel->type)*(size_t) taps;
-    float *const cols = (float *) (void *) ((char *) t->scratch + POSITIONS*column_bytes(taps)*(size_t) t->ith), *const y = dst->data;
+    float *const cols = (float *) (void *) ((char *) t->scratch + POSITIONS*column_bytes(taps)*(size_t) t->ith);
+    float *const y = dst->data;
+    const bool f32 = kernel->type == GGML_TYPE_F32;
     int64_t chunk;
     while (task_chunk(t, (total + POSITIONS - 1)/POSITIONS, &chunk)) {
         const int64_t r0 = chunk*POSITIONS, r1 = r0 + POSITIONS < total ? r0 + POSITIONS : total;
@@ -191,8 +195,8 @@ static void convolve(const struct cpu_task *t, struct ggml_tensor *dst, const st
         for (int64_t k = 0; k < n_kernels; k++) for (int64_t r = r0; r < r1; r++) {
             const void *const weights = (const char *) kernel->data + (size_t) k*step;
             const float *const column = cols + (size_t) (r - r0)*pitch;
-            y[(r/plane*n_kernels + k)*plane + r % plane] = kernel->type == GGML_TYPE_F32 ? t->k->f.dot_f32(taps, weights, column)
-                                                                                        : t->k->f.dot_f16(taps, weights, column);
+            y[(r/plane*n_kernels + k)*plane + r % plane] =
+                f32 ? t->k->f.dot_f32(taps, weights, column) : t->k->f.dot_f16(taps, weights, column);
         }
     }
 }

@@ -99,7 +99,8 @@ static void give(const struct cpu_task *t, struct cursor *c, int64_t n, const fl
 static void convert(const struct cpu_task *t, struct ggml_tensor *dst, const struct ggml_tensor *src) {
     struct span s;
     while (next_span(t, 1, ggml_nelements(dst), &s)) {
-        struct cursor from = cursor_at(src, s.i0/ggml_blck_size(src->type)), to = cursor_at(dst, s.i0/ggml_blck_size(dst->type));
+        struct cursor from = cursor_at(src, s.i0/ggml_blck_size(src->type));
+        struct cursor to   = cursor_at(dst, s.i0/ggml_blck_size(dst->type));
         FOR_PIECES(i, m, s.i0, s.i1) {
             float buf[PIECE];
             give(t, &to, m, take(t, &from, m, buf));
@@ -117,6 +118,7 @@ bool supports_copy(const struct ggml_tensor *dst) {
 
 void op_copy(const struct cpu_task *t, struct ggml_tensor *dst) {
     const struct ggml_tensor *src = dst->src[0];
+    const bool same_place = src->data == dst->data && ggml_are_same_shape(src, dst) && ggml_are_same_stride(src, dst);
     if (src->type != dst->type) convert(t, dst, src);
-    else if (src->data != dst->data || !ggml_are_same_shape(src, dst) || !ggml_are_same_stride(src, dst)) move(t, dst, src);
+    else if (!same_place)       move(t, dst, src);
 }

@@ -22,7 +22,9 @@ void op_dsv4_hc_comb(const struct cpu_task *t, struct ggml_tensor *dst) {
     int64_t r0, r1;
     while (next_rows(t, dst->ne[2], 64*param_i32(dst, 1), &r0, &r1)) for (int64_t r = r0; r < r1; r++) {
         float *const comb = row_at(dst, 0, r, 0);
-        for (int i = 0; i < HC*HC; i++) comb[i] = float_at(mixes, 2*HC + i, r, 0, 0)*float_at(scale, 2, 0, 0, 0) + float_at(base, 2*HC + i, 0, 0, 0);
+        for (int i = 0; i < HC*HC; i++) {
+            comb[i] = float_at(mixes, 2*HC + i, r, 0, 0)*float_at(scale, 2, 0, 0, 0) + float_at(base, 2*HC + i, 0, 0, 0);
+        }
         for (int s = 0; s < HC; s++) {
             float *const row = comb + HC*s;
             const float sum = (float) t->k->f.exp_sum(HC, row, row, t->k->f.max(HC, row));
@@ -60,7 +62,8 @@ void op_dsv4_hc_pre(const struct cpu_task *t, struct ggml_tensor *dst) {
 void op_dsv4_hc_post(const struct cpu_task *t, struct ggml_tensor *dst) {
     const struct ggml_tensor *x = dst->src[0], *residual = dst->src[1], *post = dst->src[2], *comb = dst->src[3];
     struct span s;
-    while (next_span(t, n_rows(dst), dst->ne[0], &s)) for (int64_t r = s.r0, d, i2, i3; r < s.r1; r++) FOR_PIECES(i, m, s.i0, s.i1) {
+    while (next_span(t, n_rows(dst), dst->ne[0], &s))
+    for (int64_t r = s.r0, d, i2, i3; r < s.r1; r++) FOR_PIECES(i, m, s.i0, s.i1) {
         row_index(dst, r, &d, &i2, &i3);
         float *const y = (float *) row_at(dst, d, i2, i3) + i, buf[PIECE];
         t->k->f.mul1(m, y, row_load(t, x, row_at(x, i2, 0, 0), i, m, buf), float_at(post, d, i2, 0, 0));
@@ -74,9 +77,12 @@ void op_dsv4_hc_post(const struct cpu_task *t, struct ggml_tensor *dst) {
 /* ---- sum over heads of max(q_h*k_j, 0)*w_h, plus mask ----------------------------------------------------------------- */
 
 bool supports_lightning_indexer(const struct ggml_tensor *dst) {
-    return row_direct(dst->src[0]) && row_readable(dst->src[1]) && plain_float(dst->src[2]->type) && plain_float(dst->src[3]->type);
+    return row_direct(dst->src[0]) && row_readable(dst->src[1]) &&
+           plain_float(dst->src[2]->type) && plain_float(dst->src[3]->type);
 }
-size_t scratch_lightning_indexer(const struct ggml_tensor *dst, int n_threads) { return row_bytes(dst->src[1])*(size_t) n_threads; }
+size_t scratch_lightning_indexer(const struct ggml_tensor *dst, int n_threads) {
+    return row_bytes(dst->src[1])*(size_t) n_threads;
+}
 
 /* A chunk is a key, unpacked once and scored against every token. */
 void op_lightning_indexer(const struct cpu_task *t, struct ggml_tensor *dst) {

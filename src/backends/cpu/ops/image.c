@@ -68,7 +68,8 @@ static void pool_back_plane(struct ggml_tensor *dst, struct pool p, int64_t i2, 
     const struct ggml_tensor *grad = dst->src[0], *x = dst->src[1];
     for (int64_t j = 0; j < dst->ne[1]; j++) memset(row_at(dst, j, i2, i3), 0, (size_t) dst->ne[0]*sizeof(float));
     for (int64_t i1 = 0; i1 < grad->ne[1]; i1++) for (int64_t i0 = 0; i0 < grad->ne[0]; i0++) {
-        const struct window wy = window_in(i1*p.s1 - p.p1, p.k1, x->ne[1]), wx = window_in(i0*p.s0 - p.p0, p.k0, x->ne[0]);
+        const struct window wy = window_in(i1*p.s1 - p.p1, p.k1, x->ne[1]);
+        const struct window wx = window_in(i0*p.s0 - p.p0, p.k0, x->ne[0]);
         const float g = float_at(grad, i0, i1, i2, i3);
         float max = LOWEST, *best = NULL;
         for (int64_t j = wy.from; j < wy.to; j++) for (int64_t k = wx.from; k < wx.to; k++) {
@@ -88,7 +89,8 @@ void op_pool_2d_back(const struct cpu_task *t, struct ggml_tensor *dst) {
 
 /* ---- resizing ------------------------------------------------------------------------------------------------------ */
 
-struct axis { int64_t n; float scale, offset; };        /* source size; target size over source size; of a pixel's centre */
+/* Source size; target size over source size; of a pixel's centre. */
+struct axis { int64_t n; float scale, offset; };
 
 static struct axis axis_of(const struct ggml_tensor *dst, int d, bool align) {
     const int64_t n = dst->src[0]->ne[d], m = dst->ne[d];
@@ -134,7 +136,8 @@ static float interpolated(const struct ggml_tensor *x, struct taps tx, struct ta
 struct triangle { float centre, support; int64_t from, to; };
 static struct triangle triangle_of(struct axis a, int64_t i) {
     const float c = ((float) i + 0.5f)/a.scale, u = fmaxf(1.0f, 1.0f/a.scale);
-    return (struct triangle) { c, u, greatest(0, (int64_t) floorf(c - u + 0.5f)), least(a.n, (int64_t) floorf(c + u + 0.5f)) };
+    const int64_t from = (int64_t) floorf(c - u + 0.5f), to = (int64_t) floorf(c + u + 0.5f);
+    return (struct triangle) { c, u, greatest(0, from), least(a.n, to) };
 }
 static float height(struct triangle t, int64_t x) {
     return fmaxf(0.0f, 1.0f - fabsf(((float) x - t.centre + 0.5f)/t.support));
@@ -202,7 +205,8 @@ static void pad_row(struct ggml_tensor *dst, const int64_t *i, bool circular) {
         copy_around(row, size, x, row_at(x, j[1], j[2], j[3]), -(int64_t) param_i32(dst, 0), dst->ne[0]);
     } else {
         memset(row, 0, (size_t) dst->ne[0]*size);
-        if (inside) copy_units(row + (size_t) param_i32(dst, 0)*size, size, row_at(x, j[1], j[2], j[3]), x->nb[0], size, x->ne[0]);
+        char *const to = row + (size_t) param_i32(dst, 0)*size;
+        if (inside) copy_units(to, size, row_at(x, j[1], j[2], j[3]), x->nb[0], size, x->ne[0]);
     }
 }
 void op_pad(const struct cpu_task *t, struct ggml_tensor *dst) {
@@ -261,7 +265,8 @@ void op_win_unpart(const struct cpu_task *t, struct ggml_tensor *dst) {
     int64_t r0, r1;
     while (next_rows(t, n_rows(dst), dst->ne[0], &r0, &r1)) for (int64_t r = r0, i1, i2, i3; r < r1; r++) {
         row_index(dst, r, &i1, &i2, &i3);
-        copy_units(row_at(dst, i1, i2, i3), dst->nb[0], row_at(x, i1 % w, i2 % w, i2/w*npx + i1/w), x->nb[0], sizeof(float), dst->ne[0]);
+        const char *const from = row_at(x, i1 % w, i2 % w, i2/w*npx + i1/w);
+        copy_units(row_at(dst, i1, i2, i3), dst->nb[0], from, x->nb[0], sizeof(float), dst->ne[0]);
     }
 }
 
@@ -271,7 +276,8 @@ void op_get_rel_pos(const struct cpu_task *t, struct ggml_tensor *dst) {
     int64_t r0, r1;
     while (next_rows(t, n_rows(dst), dst->ne[0], &r0, &r1)) for (int64_t r = r0, i1, i2, i3; r < r1; r++) {
         row_index(dst, r, &i1, &i2, &i3);
-        copy_units(row_at(dst, i1, i2, i3), dst->nb[0], row_at(x, dst->ne[1] - 1 - i1 + i2, 0, 0), x->nb[0], sizeof(uint16_t), dst->ne[0]);
+        const char *const from = row_at(x, dst->ne[1] - 1 - i1 + i2, 0, 0);
+        copy_units(row_at(dst, i1, i2, i3), dst->nb[0], from, x->nb[0], sizeof(uint16_t), dst->ne[0]);
     }
 }
 

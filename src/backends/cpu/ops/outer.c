@@ -34,7 +34,9 @@ static void substitute(const struct cpu_task *t, struct ggml_tensor *dst, int64_
         float *const y = (float *) row_at(dst, r, i2, i3) + i, buf[PIECE];
         const float *const x = row_load(t, b, row_at(b, r, i2, i3), i, m, buf);
         if (x != y) memcpy(y, x, (size_t) m*sizeof *y);
-        for (int64_t k = 0; k < r; k++) t->k->f.axpy(m, y, (const float *) row_at(dst, k, i2, i3) + i, -float_at(a, k, r, i2, i3));
+        for (int64_t k = 0; k < r; k++) {
+            t->k->f.axpy(m, y, (const float *) row_at(dst, k, i2, i3) + i, -float_at(a, k, r, i2, i3));
+        }
         const float pivot = float_at(a, r, r, i2, i3);
         for (int64_t j = 0; j < m; j++) y[j] /= pivot;
     }

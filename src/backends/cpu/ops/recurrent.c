@@ -54,21 +54,26 @@ static void scan_row(const struct cpu_task *t, const struct scan *s, float *deca
         t->k->f.axpy(n_state, s->state, b, x);
         s->y[s->d + s->x->ne[0]*(s->h + s->x->ne[1]*(i + s->n*s->seq))] = t->k->f.dot_f32(n_state, s->state, c);
         const int64_t age = s->n - 1 - i;
-        if (age > 0 && age < s->K) memcpy(s->state + (size_t) age*s->snapshot, s->state, (size_t) n_state*sizeof *s->state);
+        if (age == 0 || age >= s->K) continue;
+        memcpy(s->state + (size_t) age*s->snapshot, s->state, (size_t) n_state*sizeof *s->state);
     }
 }
 
-size_t scratch_ssm_scan(const struct ggml_tensor *dst, int n_threads) { return row_bytes(dst->src[0])*(size_t) n_threads; }
+size_t scratch_ssm_scan(const struct ggml_tensor *dst, int n_threads) {
+    return row_bytes(dst->src[0])*(size_t) n_threads;
+}
 
 void op_ssm_scan(const struct cpu_task *t, struct ggml_tensor *dst) {
     const struct ggml_tensor *s = dst->src[0], *x = dst->src[1], *ids = dst->src[6];
     const int64_t n_state = s->ne[0], dims = s->ne[1], heads = s->ne[2], seqs = x->ne[3];
-    float *const states = floats(dst) + ggml_nelements(x), *const decay = (float *) (void *) ((char *) t->scratch + row_bytes(s)*(size_t) t->ith);
+    float *const states = floats(dst) + ggml_nelements(x);
+    float *const decay = (float *) (void *) ((char *) t->scratch + row_bytes(s)*(size_t) t->ith);
     int64_t chunk;
     while (task_chunk(t, heads*seqs, &chunk)) {
         struct scan scan = {
             .x = x, .dt = dst->src[2], .A = dst->src[3], .B = dst->src[4], .C = dst->src[5], .y = floats(dst),
-            .snapshot = (size_t) (n_state*dims*heads*seqs), .h = chunk % heads, .seq = chunk/heads, .n = x->ne[2], .K = param_i32(dst, 0),
+            .snapshot = (size_t) (n_state*dims*heads*seqs), .h = chunk % heads, .seq = chunk/heads, .n = x->ne[2],
+            .K = param_i32(dst, 0),
         };
         const int64_t id = index_at(ids, scan.seq, 0, 0);
         if (id < 0 || id >= s->ne[3]) {
@@ -90,7 +95,8 @@ struct head { int64_t S, H, from, to, h; float *state; };       /* tokens from .
 
 typedef void head_kernel(const struct cpu_task *t, struct ggml_tensor *dst, const struct head *head);
 
-static void each_head(const struct cpu_task *t, struct ggml_tensor *dst, const struct ggml_tensor *state, head_kernel *f) {
+static void each_head(const struct cpu_task *t, struct ggml_tensor *dst, const struct ggml_tensor *state,
+    head_kernel *f) {
     const struct ggml_tensor *k = dst->src[0];
     const int64_t S = k->ne[0], H = k->ne[1], T = k->ne[2], n_seqs = state->ne[1];
     int64_t chunk;
@@ -108,8 +114,8 @@ static void wkv6_head(const struct cpu_task *t, struct ggml_tensor *dst, const s
     const float *const bonus = floats(dst->src[3]) + head->h*S;
     for (int64_t i = head->from; i < head->to; i++) {
         const int64_t at = (i*head->H + head->h)*S;
-        const float *const k = floats(dst->src[0]) + at, *const v = floats(dst->src[1]) + at, *const r = floats(dst->src[2]) + at;
-        const float *const decay = floats(dst->src[4]) + at;
+        const float *const k = floats(dst->src[0]) + at, *const v     = floats(dst->src[1]) + at;
+        const float *const r = floats(dst->src[2]) + at, *const decay = floats(dst->src[4]) + at;
         float *const y = floats(dst) + at;
         memset(y, 0, (size_t) S*sizeof *y);
         for (int64_t j = 0; j < S; j++) {
@@ -129,8 +135,8 @@ static void gated_head(const struct cpu_task *t, struct ggml_tensor *dst, const 
     const float scale = param_f32(dst, 0);
     for (int64_t i = head->from; i < head->to; i++) {
         const int64_t at = (i*head->H + head->h)*S;
-        const float *const k = floats(dst->src[0]) + at, *const v = floats(dst->src[1]) + at, *const q = floats(dst->src[2]) + at;
-        const float *const gate = floats(dst->src[3]) + at;
+        const float *const k = floats(dst->src[0]) + at, *const v    = floats(dst->src[1]) + at;
+        const float *const q = floats(dst->src[2]) + at, *const gate = floats(dst->src[3]) + at;
         float *const y = floats(dst) + at;
         memset(y, 0, (size_t) S*sizeof *y);
         for (int64_t j = 0; j < S; j++) {
@@ -141,7 +147,9 @@ static void gated_head(const struct cpu_task *t, struct ggml_tensor *dst, const 
         }
     }
 }
-void op_gated_linear_attn(const struct cpu_task *t, struct ggml_tensor *dst) { each_head(t, dst, dst->src[4], gated_head); }
+void op_gated_linear_attn(const struct cpu_task *t, struct ggml_tensor *dst) {
+    each_head(t, dst, dst->src[4], gated_head);
+}
 
 /* Peng et al. 2025, "RWKV-7": with row i of M the value's: sa = M a, M = M*w + v k + sa b, y = M r. */
 static void wkv7_head(const struct cpu_task *t, struct ggml_tensor *dst, const struct head *head) {
@@ -192,7 +200,8 @@ static void delta_head(const struct cpu_task *t, struct ggml_tensor *dst, int64_
         const int64_t hk = h % q->ne[1], bk = b/(B/q->ne[3]);
         const struct delta d = {
             .q = row_at(q, hk, i, bk), .k = row_at(k, hk, i, bk), .v = row_at(v, h, i, b), .g = row_at(g, h, i, b),
-            .beta = *(const float *) row_at(beta, h, i, b), .scale = 1.0f/sqrtf((float) S), .S = S, .vector = g->ne[0] == S && S > 1,
+            .beta = *(const float *) row_at(beta, h, i, b), .scale = 1.0f/sqrtf((float) S), .S = S,
+            .vector = g->ne[0] == S && S > 1,
         };
         delta_token(t, &d, state, out + ((b*T + i)*H + h)*S, decay);
         const int64_t age = T - 1 - i;
@@ -200,7 +209,9 @@ static void delta_head(const struct cpu_task *t, struct ggml_tensor *dst, int64_
     }
 }
 
-size_t scratch_gated_delta_net(const struct ggml_tensor *dst, int n_threads) { return row_bytes(dst->src[2])*(size_t) n_threads; }
+size_t scratch_gated_delta_net(const struct ggml_tensor *dst, int n_threads) {
+    return row_bytes(dst->src[2])*(size_t) n_threads;
+}
 
 void op_gated_delta_net(const struct cpu_task *t, struct ggml_tensor *dst) {
     const struct ggml_tensor *v = dst->src[2];

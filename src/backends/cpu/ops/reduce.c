@@ -100,7 +100,9 @@ void op_repeat(const struct cpu_task *t, struct ggml_tensor *dst) {
         const char *const from = row_wrapped(x, i1, i2, i3);
         char *const to = row_at(dst, i1, i2, i3);
         if (period == 1) copy_units(to, dst->nb[0], from, 0, size, n);
-        else for (int64_t i = 0; i < n; i += period) copy_units(to + (size_t) i*dst->nb[0], dst->nb[0], from, x->nb[0], size, period);
+        else for (int64_t i = 0; i < n; i += period) {
+            copy_units(to + (size_t) i*dst->nb[0], dst->nb[0], from, x->nb[0], size, period);
+        }
     }
 }
 
@@ -124,7 +126,8 @@ bool supports_repeat_back(const struct ggml_tensor *dst) {
 void op_repeat_back(const struct cpu_task *t, struct ggml_tensor *dst) {
     const struct ggml_tensor *x = dst->src[0];
     int64_t r0, r1;
-    while (next_rows(t, n_rows(dst), ggml_nelements(x)/n_rows(dst), &r0, &r1)) for (int64_t r = r0, i1, i2, i3; r < r1; r++) {
+    const int64_t work = ggml_nelements(x)/n_rows(dst);
+    while (next_rows(t, n_rows(dst), work, &r0, &r1)) for (int64_t r = r0, i1, i2, i3; r < r1; r++) {
         row_index(dst, r, &i1, &i2, &i3);
         sum_of_tiles(t, dst, x, row_at(dst, i1, i2, i3), i1, i2, i3);
     }
@@ -143,7 +146,8 @@ void op_concat(const struct cpu_task *t, struct ggml_tensor *dst) {
         if (second) i[dim] -= a->ne[dim];
         copy_units(to, dst->nb[0], row_at(x, i[1], i[2], i[3]), x->nb[0], size, row_units(x));
         if (dim != 0) continue;
-        copy_units(to + (size_t) row_units(a)*dst->nb[0], dst->nb[0], row_at(b, i[1], i[2], i[3]), b->nb[0], size, row_units(b));
+        char *const behind = to + (size_t) row_units(a)*dst->nb[0];
+        copy_units(behind, dst->nb[0], row_at(b, i[1], i[2], i[3]), b->nb[0], size, row_units(b));
     }
 }
 

@@ -14,10 +14,13 @@ static bool index_ok(const struct cpu_task *t, const struct ggml_tensor *dst, in
 
 /* ---- gather -------------------------------------------------------------------------------------------------------- */
 
-bool supports_get_rows(const struct ggml_tensor *dst) { return row_readable(dst->src[0]) || dst->src[0]->type == GGML_TYPE_I32; }
+bool supports_get_rows(const struct ggml_tensor *dst) {
+    return row_readable(dst->src[0]) || dst->src[0]->type == GGML_TYPE_I32;
+}
 
 /* Elements i0 .. i1-1 of a row of x, to a dense row of 32-bit elements. */
-static void get_row(const struct cpu_task *t, const struct ggml_tensor *x, const char *row, void *to, int64_t i0, int64_t i1) {
+static void get_row(const struct cpu_task *t, const struct ggml_tensor *x, const char *row, void *to,
+                    int64_t i0, int64_t i1) {
     if (x->type == GGML_TYPE_I32) {
         copy_units((char *) to + (size_t) i0*4, 4, row + (size_t) i0*x->nb[0], x->nb[0], 4, i1 - i0);
         return;
@@ -38,7 +41,7 @@ void op_get_rows(const struct cpu_task *t, struct ggml_tensor *dst) {
     }
 }
 
-bool supports_get_rows_back(const struct ggml_tensor *dst) { return row_readable(dst->src[0]) && ggml_blck_size(dst->src[0]->type) == 1; }
+bool supports_get_rows_back(const struct ggml_tensor *dst) { return plain_float(dst->src[0]->type); }
 
 /* Each chunk owns some columns of every row, so several rows with one number are added in their order. */
 void op_get_rows_back(const struct cpu_task *t, struct ggml_tensor *dst) {
@@ -60,7 +63,8 @@ void op_get_rows_back(const struct cpu_task *t, struct ggml_tensor *dst) {
 
 bool supports_set_rows(const struct ggml_tensor *dst) { return row_readable(dst->src[0]) && row_writable(dst); }
 
-static void set_row(const struct cpu_task *t, const struct ggml_tensor *x, const void *from, const struct ggml_tensor *dst, void *to) {
+static void set_row(const struct cpu_task *t, const struct ggml_tensor *x, const void *from,
+                    const struct ggml_tensor *dst, void *to) {
     FOR_PIECES(i, m, 0, x->ne[0]) {
         float buf[PIECE];
         row_store(t, dst, to, i, m, row_load(t, x, from, i, m, buf));
@@ -86,7 +90,9 @@ void op_set_rows(const struct cpu_task *t, struct ggml_tensor *dst) {
 
 /* ---- a part of each row -------------------------------------------------------------------------------------------- */
 
-bool supports_f32_source(const struct ggml_tensor *dst) { return dst->type == GGML_TYPE_F32 && dst->src[0]->type == GGML_TYPE_F32; }
+bool supports_f32_source(const struct ggml_tensor *dst) {
+    return dst->type == GGML_TYPE_F32 && dst->src[0]->type == GGML_TYPE_F32;
+}
 
 void op_diag(const struct cpu_task *t, struct ggml_tensor *dst) {
     const struct ggml_tensor *a = dst->src[0];

@@ -66,7 +66,11 @@ static void sift(const float *x, int32_t *heap, int64_t n, int64_t i) {
 static void top_row(int64_t n, const float *x, int64_t k, int32_t *best) {
     for (int64_t i = 0; i < k; i++) best[i] = (int32_t) i;
     for (int64_t i = k/2; i-- > 0; ) sift(x, best, k, i);
-    for (int64_t i = k; i < n; i++) if (k > 0 && before(x, -1.0f, (int32_t) i, best[0])) best[0] = (int32_t) i, sift(x, best, k, 0);
+    for (int64_t i = k; k > 0 && i < n; i++) {
+        if (!before(x, -1.0f, (int32_t) i, best[0])) continue;
+        best[0] = (int32_t) i;
+        sift(x, best, k, 0);
+    }
     for (int64_t i = k; i-- > 1; ) {                    /* the last in order goes to the end */
         const int32_t last = best[0];
         best[0] = best[i], best[i] = last;

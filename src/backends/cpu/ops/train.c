@@ -8,7 +8,8 @@
 
 static bool direct(const struct ggml_tensor *x) { return row_direct(x); }
 bool supports_loss(const struct ggml_tensor *dst) {
-    return dst->type == GGML_TYPE_F32 && direct(dst->src[0]) && direct(dst->src[1]) && (!dst->src[2] || direct(dst->src[2]));
+    return dst->type == GGML_TYPE_F32 && direct(dst->src[0]) && direct(dst->src[1]) &&
+        (!dst->src[2] || direct(dst->src[2]));
 }
 size_t scratch_loss(const struct ggml_tensor *dst, int n_threads) { return row_bytes(dst->src[1])*(size_t) n_threads; }
 static float *scratch_row(const struct cpu_task *t, const struct ggml_tensor *x) {
