@@ -26,6 +26,7 @@ enum { SPIN_LEAST = 500, SPIN_MOST = 100000 };              /* nanoseconds; a sl
 struct worker {
     _Alignas(64) atomic_uint job;                           /* counts this worker's jobs; changed by the caller */
     atomic_int               asleep;
+    atomic_llong             changed;
     pthread_t                thread;
     struct pool_spin         spin;                          /* between jobs; between meetings it is the pool's spin[ith] */
     struct ggml_threadpool  *pool;
@@ -40,14 +41,17 @@ struct ggml_threadpool {
     void           (*work)(struct cpu_run *run, int ith);
     _Alignas(64) atomic_uint busy;                          /* workers that have not left the job */
     atomic_int       caller_asleep;
+    atomic_llong     changed;
     struct pool_spin spin[GGML_MAX_N_THREADS];
     struct worker    workers[GGML_MAX_N_THREADS];
 };
 
 /* ---- waiting ---------------------------------------------------------------------------------------------------- */
 
-/* Waits until *word is no longer `old`. `asleep` counts sleepers, so that the other side wakes only when there are some. */
-static void wait_change(atomic_uint *word, unsigned old, atomic_int *asleep, struct pool_spin *spin) {
+/* Waits until *word is no longer `old`. `asleep` counts sleepers, so that the other side wakes only when there are some, and
+ * leaves the time of its change in *changed for them: what counts for the next spin is how long the change took to come, not
+ * how late a busy machine lets a sleeper run again. */
+static void wait_change(atomic_uint *word, unsigned old, atomic_int *asleep, const atomic_llong *changed, struct pool_spin *spin) {
     const int64_t start = system_now();
     int64_t waited = 0;
     while (waited < spin->ns) {
@@ -60,10 +64,17 @@ static void wait_change(atomic_uint *word, unsigned old, atomic_int *asleep, str
     atomic_fetch_add(asleep, 1);
     while (atomic_load(word) == old) system_wait(word, old);
     atomic_fetch_sub(asleep, 1);
-    const bool was_short = system_now() - start < SPIN_MOST;
-    spin->ns = was_short ? 2*spin->ns : spin->ns/2;
+    const int64_t came = atomic_load_explicit(changed, memory_order_relaxed) - start;
+    spin->ns = came < SPIN_MOST ? 2*spin->ns : spin->ns/2;
     if (spin->ns < SPIN_LEAST) spin->ns = SPIN_LEAST;
     if (spin->ns > SPIN_MOST)  spin->ns = SPIN_MOST;
+}
+
+/* To be called before the change that sleepers wait for. */
+static void note_change(const atomic_int *asleep, atomic_llong *changed) {
+    if (atomic_load_explicit(asleep, memory_order_relaxed)) {
+        atomic_store_explicit(changed, system_now(), memory_order_relaxed);
+    }
 }
 
 bool run_meet(struct cpu_run *run, int ith) {
@@ -74,11 +85,12 @@ bool run_meet(struct cpu_run *run, int ith) {
     }
     const unsigned phase = atomic_load_explicit(&run->phase, memory_order_relaxed);
     if (atomic_fetch_add(&run->arrived, 1) + 1 < run->nth) {
-        wait_change(&run->phase, phase, &run->sleepers, &run->spin[ith]);
+        wait_change(&run->phase, phase, &run->sleepers, &run->changed, &run->spin[ith]);
     } else {
         atomic_store_explicit(&run->arrived, 0, memory_order_relaxed);
         atomic_store_explicit(&run->chunk, 0, memory_order_relaxed);
         run->status = (enum ggml_status) atomic_load(&run->wish);
+        note_change(&run->sleepers, &run->changed);
         atomic_store(&run->phase, phase + 1);
         if (atomic_load(&run->sleepers)) system_wake(&run->phase, INT_MAX);
     }
@@ -130,14 +142,18 @@ static void *worker_main(void *arg) {
     for (unsigned job = 0;; job++) {
         struct pool_spin none = { 0 };
         struct pool_spin *spin = atomic_load(&pool->paused) ? &none : &w->spin;
-        if (atomic_load_explicit(&w->job, memory_order_acquire) == job) wait_change(&w->job, job, &w->asleep, spin);
+        if (atomic_load_explicit(&w->job, memory_order_acquire) == job) {
+            wait_change(&w->job, job, &w->asleep, &w->changed, spin);
+        }
         if (atomic_load(&pool->quit)) return NULL;
         pool->work(pool->run, w->ith);
+        note_change(&pool->caller_asleep, &pool->changed);
         if (atomic_fetch_sub(&pool->busy, 1) == 1 && atomic_load(&pool->caller_asleep)) system_wake(&pool->busy, 1);
     }
 }
 
 static void worker_wake(struct worker *w) {
+    note_change(&w->asleep, &w->changed);
     atomic_fetch_add(&w->job, 1);
     if (atomic_load(&w->asleep)) system_wake(&w->job, 1);
 }
@@ -186,7 +202,7 @@ void pool_run(struct ggml_threadpool *pool, struct cpu_run *run, void (*work)(st
     work(run, 0);
     if (run->nth == 1) return;
     for (unsigned busy; (busy = atomic_load(&pool->busy)) != 0;) {
-        wait_change(&pool->busy, busy, &pool->caller_asleep, &pool->spin[0]);
+        wait_change(&pool->busy, busy, &pool->caller_asleep, &pool->changed, &pool->spin[0]);
     }
 }
 

@@ -22,6 +22,7 @@ struct cpu_run {
     _Alignas(64) atomic_int   arrived;
     _Alignas(64) atomic_uint  phase;
     atomic_int                sleepers;
+    atomic_llong              changed;          /* when the phase did, if somebody slept */
     atomic_int                wish;
 };
 
