@@ -452,7 +452,7 @@ static void nobody_can(void) {
     struct mix m;
     mix_init(&m, &limited_buft);
     limited.ops[GGML_OP_MUL_MAT] = false;
-    m.h->op = GGML_OP_WIN_PART;                         /* nobody runs it */
+    m.h->op = GGML_OP_FLASH_ATTN_BACK;                  /* nobody runs it */
     ggml_backend_sched_alloc_graph(s, m.graph);
 }
 

@@ -253,7 +253,7 @@ static void nothing_taken(void) {
 static void quiet(enum ggml_log_level level, const char *text, void *data) { (void) level, (void) text, (void) data; }
 
 int main(int argc, char **argv) {
-    const int calls = argc > 1 ? atoi(argv[1]) : 100000;
+    const int calls = argc > 1 ? atoi(argv[1]) : 20000;
     ggml_log_set(quiet, NULL);
     CHECK(arn_cpu_default_threads() >= 1 && pool_threads(1) == 1 && pool_threads(1000) == arn_cpu_default_threads(),
           "no more threads than cores");

@@ -4,7 +4,7 @@
  * wide step; between narrow steps nobody waits. Which one a node is follows from its size, before the run. A step names its
  * first node and how many nodes it covers, so that an op row may come to cover several.
  *
- * Memory of a run, one block of the caller's:
+ * Memory of a run, one block:
  *     | steps [n_nodes] | padding to 64 | scratch, shared by the workers of a node |
  * Ending: any worker may wish it (run_stop, task_fail); all leave at the next meeting, which is at most one node away. */
 
@@ -14,6 +14,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct step {
     const struct cpu_op *op;
@@ -31,6 +32,7 @@ struct walk {
     const struct cpu_kernels *kernels;
     const struct step        *steps;
     int                       n_steps;
+    bool                      any_wide;
     void                     *scratch;
     size_t                    scratch_size;
 };
@@ -60,39 +62,39 @@ static bool is_wide(const struct cpu_op *op, const struct ggml_tensor *node) {
     return op->threads == ALL_THREADS || (op->threads == BY_SIZE && work_of(node) >= SMALL_WORK);
 }
 
-static int make_steps(const struct ggml_cgraph *graph, struct step *steps) {
-    int n = 0;
-    for (int i = 0; i < graph->n_nodes; i++) {
-        const struct ggml_tensor *node = graph->nodes[i];
-        if (!is_computed(node)) continue;
-        const struct cpu_op *op = &cpu_ops[node->op];
-        steps[n++] = (struct step) { .op = op, .node = i, .count = 1, .wide = is_wide(op, node) };
+/* The node has memory, for itself and its sources, and an op that takes what it is given. */
+static enum ggml_status check(const struct ggml_tensor *node, int i) {
+    bool placed = node->data;
+    for (int s = 0; s < GGML_MAX_SRC; s++) {
+        placed = placed && (!node->src[s] || node->src[s]->data || ggml_is_empty(node->src[s]));
     }
-    return n;
-}
-
-/* Every node has memory, for itself and its sources, and an op that takes what it is given. */
-static enum ggml_status check(const struct ggml_cgraph *graph) {
-    if (!graph_ok(graph)) {
-        LOG_ERROR("graph: memory ran out while it was built, it cannot be computed\n");
+    if (!placed) {
+        LOG_ERROR("graph: node %d (%s, \"%s\") or one of its sources has no memory\n", i, ggml_op_desc(node), node->name);
         return GGML_STATUS_ALLOC_FAILED;
     }
+    if (!cpu_supports(node)) {
+        LOG_ERROR("graph: node %d (%s, \"%s\"): the CPU backend cannot compute it from these types and layouts\n",
+            i, ggml_op_desc(node), node->name);
+        return GGML_STATUS_FAILED;
+    }
+    return GGML_STATUS_SUCCESS;
+}
+
+static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
+
+/* The list, how long it is, whether any of it is wide, and the scratch of its nodes. */
+static enum ggml_status make_steps(struct walk *w, struct step *steps) {
+    const struct ggml_cgraph *graph = w->graph;
     for (int i = 0; i < graph->n_nodes; i++) {
         const struct ggml_tensor *node = graph->nodes[i];
         if (!is_computed(node)) continue;
-        bool placed = node->data;
-        for (int s = 0; s < GGML_MAX_SRC; s++) {
-            placed = placed && (!node->src[s] || node->src[s]->data || ggml_is_empty(node->src[s]));
-        }
-        if (!placed) {
-            LOG_ERROR("graph: node %d (%s, \"%s\") or one of its sources has no memory\n", i, ggml_op_desc(node), node->name);
-            return GGML_STATUS_ALLOC_FAILED;
-        }
-        if (!cpu_supports(node)) {
-            LOG_ERROR("graph: node %d (%s, \"%s\"): the CPU backend cannot compute it from these types and layouts\n",
-                i, ggml_op_desc(node), node->name);
-            return GGML_STATUS_FAILED;
-        }
+        const enum ggml_status status = check(node, i);
+        if (status != GGML_STATUS_SUCCESS) return status;
+        const struct cpu_op *op = &cpu_ops[node->op];
+        const bool wide = is_wide(op, node);
+        steps[w->n_steps++] = (struct step) { .op = op, .node = i, .count = 1, .wide = wide };
+        w->any_wide = w->any_wide || wide;
+        w->scratch_size = max_size(w->scratch_size, op->scratch(node, w->how->n_threads));
     }
     return GGML_STATUS_SUCCESS;
 }
@@ -103,9 +105,7 @@ size_t arn_cpu_scratch_size(const struct ggml_cgraph *graph, int n_threads) {
     size_t most = 0;
     for (int i = 0; graph_ok(graph) && i < graph->n_nodes; i++) {
         const struct ggml_tensor *node = graph->nodes[i];
-        if (!is_computed(node) || !cpu_supports(node)) continue;
-        const size_t size = cpu_ops[node->op].scratch(node, n_threads);
-        if (size > most) most = size;
+        if (is_computed(node) && cpu_supports(node)) most = max_size(most, cpu_ops[node->op].scratch(node, n_threads));
     }
     return most;
 }
@@ -116,22 +116,46 @@ static size_t steps_size(const struct ggml_cgraph *graph) {
 
 size_t cpu_memory_size(const struct ggml_cgraph *graph, int n_threads) {
     size_t size;
-    /* 63 more: the block may begin anywhere */
-    return size_add(&size, steps_size(graph) + 63, arn_cpu_scratch_size(graph, n_threads)) ? size : SIZE_MAX;
+    return size_add(&size, steps_size(graph), arn_cpu_scratch_size(graph, n_threads)) ? size : SIZE_MAX;
 }
 
-bool cpu_memory_grow(struct cpu_memory *memory, size_t size) {
+bool cpu_memory_grow(struct cpu_memory *memory, size_t size, size_t keep) {
     if (size <= memory->size) return true;
-    void *p = ggml_aligned_malloc(size);
+    void *p = memory->fixed ? NULL : ggml_aligned_malloc(size);
     if (!p) return false;
+    if (keep) memcpy(p, memory->p, keep);
     cpu_memory_free(memory);
-    *memory = (struct cpu_memory) { p, size };
+    *memory = (struct cpu_memory) { .p = p, .size = size };
     return true;
 }
 
 void cpu_memory_free(struct cpu_memory *memory) {
-    ggml_aligned_free(memory->p, memory->size);
-    *memory = (struct cpu_memory) { NULL, 0 };
+    if (!memory->fixed) ggml_aligned_free(memory->p, memory->size);
+    *memory = (struct cpu_memory) { .p = NULL };
+}
+
+/* Lists the steps in the memory and finds room for their scratch behind them. */
+static enum ggml_status plan(struct walk *w, struct cpu_memory *memory) {
+    const size_t steps = steps_size(w->graph);
+    size_t size = steps;
+    if (!graph_ok(w->graph)) {
+        LOG_ERROR("graph: memory ran out while it was built, it cannot be computed\n");
+        return GGML_STATUS_ALLOC_FAILED;
+    }
+    bool ok = cpu_memory_grow(memory, steps, 0);
+    if (ok) {
+        const enum ggml_status status = make_steps(w, memory->p);
+        if (status != GGML_STATUS_SUCCESS) return status;
+        ok = size_add(&size, steps, w->scratch_size) && cpu_memory_grow(memory, size, steps);
+    }
+    if (!ok) {
+        LOG_ERROR("graph: no work memory of %zu bytes, there are %zu\n", size, memory->size);
+        return GGML_STATUS_ALLOC_FAILED;
+    }
+    w->steps        = memory->p;
+    w->scratch      = (char *) memory->p + steps;
+    w->scratch_size = memory->size - steps;
+    return GGML_STATUS_SUCCESS;
 }
 
 /* ---- the run ---------------------------------------------------------------------------------------------------- */
@@ -159,26 +183,15 @@ static void work(struct cpu_run *run, int ith) {
     }
 }
 
-enum ggml_status cpu_compute(const struct ggml_cgraph *graph, const struct cpu_how *how, void *memory, size_t size) {
-    const enum ggml_status status = check(graph);
-    if (status != GGML_STATUS_SUCCESS) return status;
-    if (size < cpu_memory_size(graph, how->n_threads)) {
-        LOG_ERROR("graph: %zu bytes of work memory wanted, %zu given\n", cpu_memory_size(graph, how->n_threads), size);
-        return GGML_STATUS_ALLOC_FAILED;
-    }
-    char *steps = (char *) memory + (64 - (uintptr_t) memory%64)%64;
+enum ggml_status cpu_compute(const struct ggml_cgraph *graph, const struct cpu_how *how, struct cpu_memory *memory) {
     struct walk w = {
-        .graph = graph, .how = how, .kernels = how->use_ref ? cpu_kernels_at(CPU_PORTABLE) : cpu_kernels(),
-        .steps = (struct step *) steps, .n_steps = make_steps(graph, (struct step *) steps),
-        .scratch = steps + steps_size(graph),
+        .graph = graph, .how = how, .kernels = how->use_ref ? cpu_kernels_at(CPU_PORTABLE) : cpu_kernels(), .run.nth = 1,
     };
-    w.scratch_size = (size_t) ((char *) memory + size - (char *) w.scratch);
-    w.run.nth = 1;
-    for (int i = 0; i < w.n_steps; i++) {
-        if (w.steps[i].wide && how->pool) w.run.nth = pool_grow(how->pool, pool_threads(how->n_threads));
-    }
-    if (how->pool) pool_run(how->pool, &w.run, work);
-    else           work(&w.run, 0);
+    const enum ggml_status status = plan(&w, memory);
+    if (status != GGML_STATUS_SUCCESS) return status;
+    if (w.any_wide && how->pool) w.run.nth = pool_grow(how->pool, pool_threads(how->n_threads));
+    if (w.run.nth > 1) pool_run(how->pool, &w.run, work);
+    else               work(&w.run, 0);
     return (enum ggml_status) atomic_load(&w.run.wish);
 }
 
@@ -192,8 +205,10 @@ struct ggml_cplan ggml_graph_plan(const struct ggml_cgraph *graph, int n_threads
         wide = wide || (is_computed(node) && is_wide(&cpu_ops[node->op], node));
     }
     if (!wide) n_threads = 1;
+    size_t work_size = cpu_memory_size(graph, n_threads);
+    if (work_size && !size_add(&work_size, work_size, 63)) work_size = SIZE_MAX;    /* the program's memory begins anywhere */
     return (struct ggml_cplan) {
-        .work_size = cpu_memory_size(graph, n_threads), .n_threads = n_threads, .threadpool = pool,
+        .work_size = work_size, .n_threads = n_threads, .threadpool = pool,
     };
 }
 
@@ -211,7 +226,10 @@ enum ggml_status ggml_graph_compute(struct ggml_cgraph *graph, struct ggml_cplan
         const struct ggml_threadpool_params params = ggml_threadpool_params_default(how.n_threads);
         how.pool = own = pool_new(&params);                 /* out of memory: one thread does it */
     }
-    const enum ggml_status status = cpu_compute(graph, &how, plan->work_data, plan->work_size);
+    const size_t skip = (64 - (uintptr_t) plan->work_data%64)%64;
+    struct cpu_memory memory = { .p = plan->work_data ? plan->work_data + skip : NULL, .fixed = true };
+    memory.size = plan->work_size > skip && plan->work_data ? plan->work_size - skip : 0;
+    const enum ggml_status status = cpu_compute(graph, &how, &memory);
     pool_free(own);
     return status;
 }

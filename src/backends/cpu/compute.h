@@ -4,11 +4,12 @@
 
 #include "cpu.h"
 
-/* What a run needs besides its tensors. Owned by a backend it only grows, so that a graph that fits runs without a call to
- * the allocator. */
+/* What a run needs besides its tensors: 64-aligned memory for its steps and scratch. Owned by a backend it only grows, so that
+ * a graph that fits runs without a call to the allocator; `fixed` memory is the program's and never grows. */
 struct cpu_memory {
     void  *p;
     size_t size;
+    bool   fixed;
 };
 
 /* How a graph is run. */
@@ -20,11 +21,12 @@ struct cpu_how {
     bool                    use_ref;            /* the portable kernels */
 };
 
-/* Bytes of memory (steps and scratch) that cpu_compute needs for this graph with up to n_threads threads. */
+/* Bytes of memory that cpu_compute needs for this graph with up to n_threads threads; SIZE_MAX: more than can be. */
 size_t cpu_memory_size(const struct ggml_cgraph *graph, int n_threads);
-bool   cpu_memory_grow(struct cpu_memory *memory, size_t size);     /* false: out of memory, nothing changed */
+/* At least `size` bytes, the first `keep` of them as they were; false: out of memory or fixed, nothing changed. */
+bool   cpu_memory_grow(struct cpu_memory *memory, size_t size, size_t keep);
 void   cpu_memory_free(struct cpu_memory *memory);
 
-enum ggml_status cpu_compute(const struct ggml_cgraph *graph, const struct cpu_how *how, void *memory, size_t size);
+enum ggml_status cpu_compute(const struct ggml_cgraph *graph, const struct cpu_how *how, struct cpu_memory *memory);
 
 #endif

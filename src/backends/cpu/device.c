@@ -90,6 +90,7 @@ struct cpu_backend {
     struct ggml_threadpool *own;                    /* made when the first graph is worth more than one thread */
     struct cpu_memory       memory;
     size_t                  wanted;                 /* memory for the largest graph that was planned */
+    double                  elements;               /* in its nodes, times the threads */
     ggml_abort_callback     abort_callback;
     void                   *abort_data;
     bool                    use_ref;
@@ -118,30 +119,36 @@ static struct ggml_threadpool *backend_pool(struct cpu_backend *cpu) {
     return cpu->own;
 }
 
-static void want(struct cpu_backend *cpu, const struct ggml_cgraph *graph) {
-    const size_t size = cpu_memory_size(graph, cpu->n_threads);
-    if (size > cpu->wanted) cpu->wanted = size;
+static struct cpu_how how_of(struct cpu_backend *cpu) {
+    return (struct cpu_how) {
+        .n_threads = cpu->n_threads, .pool = backend_pool(cpu), .use_ref = cpu->use_ref,
+        .abort_callback = cpu->abort_callback, .abort_data = cpu->abort_data,
+    };
 }
 
 static enum ggml_status backend_compute(ggml_backend_t backend, struct ggml_cgraph *graph) {
     struct cpu_backend *cpu = backend->context;
-    want(cpu, graph);
-    if (!cpu_memory_grow(&cpu->memory, cpu->wanted)) {
+    const struct cpu_how how = how_of(cpu);
+    if (!cpu_memory_grow(&cpu->memory, cpu->wanted, 0)) {
         LOG_ERROR("CPU backend: out of memory for %zu bytes of scratch\n", cpu->wanted);
         return GGML_STATUS_ALLOC_FAILED;
     }
-    const struct cpu_how how = {
-        .n_threads = cpu->n_threads, .pool = backend_pool(cpu), .use_ref = cpu->use_ref,
-        .abort_callback = cpu->abort_callback, .abort_data = cpu->abort_data,
-    };
-    return cpu_compute(graph, &how, cpu->memory.p, cpu->memory.size);
+    return cpu_compute(graph, &how, &cpu->memory);
 }
 
-/* Called for each graph that a scheduler plans, the largest first: so much will be allocated once, before the first run. */
+/* Called for each graph that a scheduler plans, the largest one before the first run: what that one needs will be allocated
+ * then, so that later ones find it. Graphs with no more elements than an earlier one are passed over. */
 static void backend_optimize(ggml_backend_t backend, struct ggml_cgraph *graph,
                              struct ggml_backend_graph_optimize_params *params) {
+    struct cpu_backend *cpu = backend->context;
+    double elements = 0;
     (void) params;
-    want(backend->context, graph);
+    for (int i = 0; i < graph->n_nodes; i++) elements += (double) ggml_nelements(graph->nodes[i]);
+    elements *= cpu->n_threads;
+    if (elements <= cpu->elements) return;
+    cpu->elements = elements;
+    const size_t size = cpu_memory_size(graph, cpu->n_threads);
+    if (size > cpu->wanted) cpu->wanted = size;
 }
 
 /* A plan is a copy of the graph's list with run memory of its own. */
@@ -163,7 +170,7 @@ static ggml_backend_graph_plan_t backend_plan_create(ggml_backend_t backend, con
     struct graph_plan *plan = calloc(1, sizeof *plan);
     if (!plan) return NULL;
     plan->graph = *graph;
-    if (!cpu_memory_grow(&plan->memory, cpu_memory_size(graph, cpu->n_threads))) {
+    if (!cpu_memory_grow(&plan->memory, cpu_memory_size(graph, cpu->n_threads), 0)) {
         free(plan);
         return NULL;
     }
@@ -171,14 +178,9 @@ static ggml_backend_graph_plan_t backend_plan_create(ggml_backend_t backend, con
 }
 
 static enum ggml_status backend_plan_compute(ggml_backend_t backend, ggml_backend_graph_plan_t p) {
-    struct cpu_backend *cpu = backend->context;
     struct graph_plan *plan = p;
-    if (!cpu_memory_grow(&plan->memory, cpu_memory_size(&plan->graph, cpu->n_threads))) return GGML_STATUS_ALLOC_FAILED;
-    const struct cpu_how how = {
-        .n_threads = cpu->n_threads, .pool = backend_pool(cpu), .use_ref = cpu->use_ref,
-        .abort_callback = cpu->abort_callback, .abort_data = cpu->abort_data,
-    };
-    return cpu_compute(&plan->graph, &how, plan->memory.p, plan->memory.size);
+    const struct cpu_how how = how_of(backend->context);
+    return cpu_compute(&plan->graph, &how, &plan->memory);
 }
 
 static const struct ggml_backend_i backend_iface = {
