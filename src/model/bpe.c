@@ -39,42 +39,64 @@ static int64_t find_rule(const struct llama_vocab *v, llama_token left, llama_to
     return i;
 }
 
-/* "left right" as a rule. *known: are all three texts tokens? False: no such form. */
-static bool parse_rule(const struct llama_vocab *v, const char *text, char *joined, struct merge_rule *rule, bool *known) {
+/* Rules on their way into the table: the texts of each, two in gguf and one in `joined`, and their ids. */
+struct rule_batch {
+    const char *texts[3][VOCAB_BATCH];
+    size_t      lengths[3][VOCAB_BATCH];
+    llama_token ids[3][VOCAB_BATCH];
+    int         n;
+    char       *joined;
+    size_t      size, used;         /* bytes of `joined` */
+    size_t      unknown;            /* rules left out so far */
+};
+
+/* "left right"; a rule that makes a text longer than any token's is left out. False: no such form. */
+static bool batch_add(const struct llama_vocab *v, struct rule_batch *b, const char *text) {
     const char *space = *text ? strchr(text + 1, ' ') : NULL;
     if (!space) return false;
     const size_t left = (size_t) (space - text), right = strlen(space + 1);
-    *known = false;
-    if (left + right > v->longest) return true;
+    if (left + right > v->longest) { b->unknown++; return true; }
+    char *joined = b->joined + b->used;
     memcpy(joined, text, left);
     memcpy(joined + left, space + 1, right);
-    rule->left   = vocab_find(v, text, left);
-    rule->right  = vocab_find(v, space + 1, right);
-    rule->merged = vocab_find(v, joined, left + right);
-    *known = rule->left >= 0 && rule->right >= 0 && rule->merged >= 0;
+    b->used += left + right;
+    b->texts[0][b->n] = text;      b->lengths[0][b->n] = left;
+    b->texts[1][b->n] = space + 1; b->lengths[1][b->n] = right;
+    b->texts[2][b->n] = joined;    b->lengths[2][b->n] = left + right;
+    b->n++;
     return true;
 }
 
-static bool read_rules(struct llama_vocab *v, int64_t key, size_t n, char *joined) {
-    size_t unknown = 0;
-    for (size_t i = 0; i < n; i++) {
-        const char *text = gguf_get_arr_str(v->gguf, key, i);
-        struct merge_rule *rule = &v->merges[v->n_merges];
+static bool batch_flush(struct llama_vocab *v, struct rule_batch *b) {
+    for (int k = 0; k < 3; k++) vocab_find_batch(v, b->texts[k], b->lengths[k], b->ids[k], b->n);
+    for (int i = 0; i < b->n; i++) hash_touch(&v->ranks, hash_pair(b->ids[0][i], b->ids[1][i]));
+    for (int i = 0; i < b->n; i++) {
+        const struct merge_rule rule = { b->ids[0][i], b->ids[1][i], b->ids[2][i] };
         struct hash_probe p;
-        bool known;
-        if (!parse_rule(v, text, joined, rule, &known)) {
-            log_error("tokenizer.ggml.merges: entry %zu is \"%.64s\", two texts with a space between expected", i, text);
-            return false;
-        }
-        if (!known) { unknown++; continue; }
-        if (find_rule(v, rule->left, rule->right, &p) >= 0) continue;      /* the first, better one counts */
+        if (rule.left < 0 || rule.right < 0 || rule.merged < 0) { b->unknown++; continue; }
+        if (find_rule(v, rule.left, rule.right, &p) >= 0) continue;        /* the first, better one counts */
         if (!hash_put(&v->ranks, p, (size_t) v->n_merges)) {
             log_error("tokenizer.ggml.merges: %d pairs of one hash found", HASH_MAX_PROBES);
             return false;
         }
-        v->n_merges++;
+        v->merges[v->n_merges++] = rule;
     }
-    if (unknown) log_warn("tokenizer.ggml.merges: %zu of %zu name texts that are not tokens; left out", unknown, n);
+    b->n = 0;
+    b->used = 0;
+    return true;
+}
+
+static bool read_rules(struct llama_vocab *v, int64_t key, size_t n, struct rule_batch *b) {
+    for (size_t i = 0; i < n; i++) {
+        const char *text = gguf_get_arr_str(v->gguf, key, i);
+        if ((b->n == VOCAB_BATCH || b->used + v->longest > b->size) && !batch_flush(v, b)) return false;
+        if (!batch_add(v, b, text)) {
+            log_error("tokenizer.ggml.merges: entry %zu is \"%.64s\", two texts with a space between expected", i, text);
+            return false;
+        }
+    }
+    if (!batch_flush(v, b)) return false;
+    if (b->unknown) log_warn("tokenizer.ggml.merges: %zu of %zu name texts that are not tokens; left out", b->unknown, n);
     return true;
 }
 
@@ -94,12 +116,13 @@ static bool load_rules(struct llama_vocab *v) {
         log_error("tokenizer.ggml.merges: %zu found, at most %d expected", n, VOCAB_MAX_TOKENS);
         return false;
     }
-    char *joined = malloc(v->longest + 1);
+    struct rule_batch batch = { .size = v->longest < 4096 ? 8*4096 : 8*v->longest };
+    batch.joined = malloc(batch.size);
     v->merges = calloc(n + 1, sizeof *v->merges);
-    bool ok = joined && v->merges && hash_init(&v->ranks, n);
+    bool ok = batch.joined && v->merges && hash_init(&v->ranks, n);
     if (!ok) log_error("vocabulary: out of memory");
-    ok = ok && read_rules(v, key, n, joined);
-    free(joined);
+    ok = ok && read_rules(v, key, n, &batch);
+    free(batch.joined);
     return ok;
 }
 

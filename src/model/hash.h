@@ -30,6 +30,12 @@ static inline bool hash_init(struct hash_index *index, size_t n) {
     return index->slots != NULL;
 }
 
+/* Has the line of memory fetched that a look-up of this hash begins with. Filling and searching large tables is mostly
+ * waiting for memory; touching some dozen places before looking at the first lets the waits overlap. */
+static inline void hash_touch(const struct hash_index *index, uint64_t hash) {
+    (void) *(const volatile uint32_t *) &index->slots[(uint32_t) hash & index->mask];
+}
+
 struct hash_probe { uint32_t at, tag, n; };
 
 static inline struct hash_probe hash_begin(const struct hash_index *index, uint64_t hash) {

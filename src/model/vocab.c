@@ -72,6 +72,21 @@ llama_token vocab_find(const struct llama_vocab *v, const char *text, size_t len
     return LLAMA_TOKEN_NULL;
 }
 
+void vocab_find_batch(const struct llama_vocab *v, const char *const *texts, const size_t *lengths, llama_token *ids,
+        int n) {
+    uint64_t hashes[VOCAB_BATCH];
+    const char *first[VOCAB_BATCH];
+    for (int i = 0; i < n; i++) hashes[i] = hash_bytes(texts[i], lengths[i]);
+    for (int i = 0; i < n; i++) hash_touch(&v->ids, hashes[i]);
+    for (int i = 0; i < n; i++) {
+        struct hash_probe p = hash_begin(&v->ids, hashes[i]);
+        const int64_t id = hash_next(&v->ids, &p);
+        first[i] = id < 0 ? "" : vocab_text(v, (llama_token) id);
+    }
+    for (int i = 0; i < n; i++) (void) *(const volatile char *) first[i];
+    for (int i = 0; i < n; i++) ids[i] = vocab_find(v, texts[i], lengths[i]);
+}
+
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 static bool unexpected(const struct gguf_context *gguf, int64_t key, const char *expected) {
@@ -161,25 +176,38 @@ static bool read_attributes(struct llama_vocab *v) {
     return true;
 }
 
-/* Of several tokens with one text the first is the one that text becomes. */
-static bool index_texts(struct llama_vocab *v) {
-    int32_t repeated = 0;
-    for (int32_t i = 0; i < v->n_tokens; i++) {
-        const char *text = vocab_text(v, i);
+/* Which bytes come right before a space mark. */
+static void note_spans(struct llama_vocab *v, const char *text) {
+    for (const char *mark = text; (mark = strstr(mark, SPACE_MARK)); mark += SPACE_MARK_BYTES) {
+        if (mark > text) v->spans[(unsigned char) mark[-1]] = true;
+    }
+}
+
+/* The hashes of n texts from number `first` on; their slots are on the way from memory when it returns. */
+static void hash_texts(struct llama_vocab *v, int32_t first, int32_t n, uint64_t *hashes) {
+    for (int32_t i = 0; i < n; i++) {
+        const char *text = vocab_text(v, first + i);
         const size_t length = strlen(text);
         if (length > v->longest) v->longest = length;
-        struct hash_probe p = hash_begin(&v->ids, hash_bytes(text, length));
+        if (v->type == LLAMA_VOCAB_TYPE_SPM) note_spans(v, text);
+        hashes[i] = hash_bytes(text, length);
+    }
+    for (int32_t i = 0; i < n; i++) hash_touch(&v->ids, hashes[i]);
+}
+
+/* Of several tokens with one text the first is the one that text becomes. */
+static bool index_texts(struct llama_vocab *v) {
+    uint64_t hashes[VOCAB_BATCH];
+    int32_t repeated = 0;
+    for (int32_t i = 0; i < v->n_tokens; i++) {
+        if (i%VOCAB_BATCH == 0) hash_texts(v, i, v->n_tokens - i < VOCAB_BATCH ? v->n_tokens - i : VOCAB_BATCH, hashes);
+        struct hash_probe p = hash_begin(&v->ids, hashes[i%VOCAB_BATCH]);
         int64_t other;
-        while ((other = hash_next(&v->ids, &p)) >= 0 && strcmp(vocab_text(v, (llama_token) other), text)) {}
+        while ((other = hash_next(&v->ids, &p)) >= 0 && strcmp(vocab_text(v, (llama_token) other), vocab_text(v, i))) {}
         if (other >= 0) repeated++;
         else if (!hash_put(&v->ids, p, (size_t) i)) {
             log_error(KEY "tokens: %d texts of one hash found", HASH_MAX_PROBES);
             return false;
-        }
-        if (v->type == LLAMA_VOCAB_TYPE_SPM) {
-            for (const char *mark = text; (mark = strstr(mark, SPACE_MARK)); mark += SPACE_MARK_BYTES) {
-                if (mark > text) v->spans[(unsigned char) mark[-1]] = true;
-            }
         }
     }
     if (repeated) log_warn(KEY "tokens: %d texts repeat that of an earlier token", repeated);

@@ -20,6 +20,11 @@ void vocab_free(struct llama_vocab *vocab);
 /* The id of the token with exactly these bytes as its text in the file; LLAMA_TOKEN_NULL: none. */
 llama_token vocab_find(const struct llama_vocab *vocab, const char *text, size_t length);
 
+/* The same for n <= VOCAB_BATCH texts at once, which takes a fraction of the time. */
+enum { VOCAB_BATCH = 32 };
+void vocab_find_batch(const struct llama_vocab *vocab, const char *const *texts, const size_t *lengths, llama_token *ids,
+    int n);
+
 /* ---- shared by the files of the tokenizer ------------------------------------------------------------------------ */
 
 /* Special tokens by role: the key that names the id. Rows of vocab.c's table stand in this order. */
