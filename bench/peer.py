@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Time the peer the way `arenite bench` times us, through its Python package's C interface; one JSON list on stdout.
+
+    peer.py MODEL -p N -n N -t THREADS -r REPEAT
+"""
+import argparse
+import ctypes
+import json
+import statistics
+import time
+
+import llama_cpp
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("model")
+    ap.add_argument("-p", type=int, default=512)
+    ap.add_argument("-n", type=int, default=128)
+    ap.add_argument("-t", type=int, default=1)
+    ap.add_argument("-r", type=int, default=3)
+    a = ap.parse_args()
+
+    quiet = llama_cpp.llama_log_callback(lambda level, text, data: None)
+    llama_cpp.llama_log_set(quiet, None)
+    llama_cpp.llama_backend_init()
+    start = time.perf_counter()
+    model = llama_cpp.llama_model_load_from_file(a.model.encode(), llama_cpp.llama_model_default_params())
+    params = llama_cpp.llama_context_default_params()
+    params.n_ctx = max(a.p, a.n, 64)
+    params.n_batch = params.n_ubatch = 512
+    params.n_threads = params.n_threads_batch = a.t
+    ctx = llama_cpp.llama_init_from_model(model, params)
+    load_s = time.perf_counter() - start
+    vocab = llama_cpp.llama_model_get_vocab(model)
+    n_vocab = llama_cpp.llama_vocab_n_tokens(vocab)
+    tokens = [1000003*(i + 1) % n_vocab for i in range(max(a.p, a.n))]
+
+    def decode(part):
+        array = (ctypes.c_int32*len(part))(*part)
+        if llama_cpp.llama_decode(ctx, llama_cpp.llama_batch_get_one(array, len(part))):
+            raise SystemExit("the peer could not decode")
+        llama_cpp.llama_get_logits_ith(ctx, -1)
+
+    def once(n, step):
+        llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(ctx), False)
+        start = time.perf_counter()
+        for i in range(0, n, step):
+            decode(tokens[i:min(i + step, n)])
+        return n/(time.perf_counter() - start)
+
+    out = []
+    for name, n, step in (("pp", a.p, 512), ("tg", a.n, 1)):
+        if not n:
+            continue
+        once(min(n, 4) if step == 1 else n, step)
+        speeds = [once(n, step) for _ in range(a.r)]
+        rss = dict(line.split(":", 1) for line in open("/proc/self/status"))
+        out.append(dict(model=a.model, threads=a.t, test=f"{name}{n}", tok_s=statistics.mean(speeds),
+                        stdev=statistics.stdev(speeds) if len(speeds) > 1 else 0, load_s=load_s,
+                        private_bytes=int(rss["RssAnon"].split()[0])*1024, mapped_bytes=int(rss["RssFile"].split()[0])*1024))
+    print(json.dumps(out))
+
+
+if __name__ == "__main__":
+    main()
