@@ -1,8 +1,8 @@
 /* The walk from nothing to a product, in the usual steps: a context for the tensors' descriptions, a backend, a buffer for what
- * is known, a graph, an allocator for what is computed. Prints
-(values)
- *     55  90 126 28
- *     50  54  42 64  (one row of the result a line)
+ * is known, a graph, an allocator for what is computed. Prints a row of the result a line:
+ *     60 55 50 110
+ *     90 54 54 126
+ *     42 29 28 64
  *
  *     cc matmul.c $(pkg-config --cflags --libs ggml) */
 
