@@ -117,8 +117,7 @@ int command_bench(int argc, char **argv) {
         { "-b", ARG_INT,  &m.n_batch, "BATCH", "tokens per step of a prompt (default: 512)", 1, 1 << 20 },
         { "--cache-k", ARG_TEXT, &m.type_k, "TYPE", "type of cached keys (default: f16)", 0, 0 },
         { "--cache-v", ARG_TEXT, &m.type_v, "TYPE", "type of cached values (default: f16)", 0, 0 },
-        { "--verbose", ARG_FLAG, &m.verbose, NULL, "show what the library logs", 0, 0 },
-        ARG_JSON(m), ARG_END };
+        ARG_CPU(m), ARG_JSON(m), ARG_END };
     int status;
     if (!args_read("bench", "Measure prompt and generation speed, load time and memory.", args, argc, argv, &status)) return status;
     status = 0;

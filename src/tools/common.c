@@ -115,10 +115,19 @@ static bool context_open(struct session *s, const struct model_args *a) {
     return s->ctx || !fail_library(NULL, "no context could be made");
 }
 
+static const char *levels_text(void) {
+    static char text[128];
+    size_t n = 0;
+    const char *name;
+    for (int i = 0; (name = arn_cpu_level_name(i)) != NULL && n < sizeof text; i++) n += (size_t) snprintf(text + n, sizeof text - n, " %s", name);
+    return text;
+}
+
 bool session_open(struct session *s, const struct model_args *a, bool context) {
     memset(s, 0, sizeof *s);
     library_log(a->verbose);
     signals_install();
+    if (a->cpu && !arn_cpu_set_level(a->cpu)) return !fail("--cpu: '%s' is not one of the levels of this machine:%s", a->cpu, levels_text());
     const double start = now_s();
     struct llama_model_params p = llama_model_default_params();
     p.vocab_only = !context;

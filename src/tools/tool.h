@@ -49,7 +49,7 @@ int  fail_library(const char *subject, const char *otherwise);
 struct model_args {
     const char *model;
     int64_t     n_ctx, n_batch, threads;
-    const char *type_k, *type_v;
+    const char *type_k, *type_v, *cpu;
     bool        json, verbose;
 };
 #define MODEL_ARGS_DEFAULT { .n_ctx = 0, .n_batch = 512 }
@@ -60,6 +60,9 @@ struct model_args {
     { "-t",        ARG_INT,  &(m).threads, "THREADS", "threads (default: the cores that this process may use)", 1, 512 }, \
     { "--cache-k", ARG_TEXT, &(m).type_k,  "TYPE",    "type of cached keys: f16, q8_0, f32 (default: f16)", 0, 0 }, \
     { "--cache-v", ARG_TEXT, &(m).type_v,  "TYPE",    "type of cached values (default: f16)", 0, 0 }, \
+    ARG_CPU(m)
+#define ARG_CPU(m) \
+    { "--cpu",     ARG_TEXT, &(m).cpu,     "LEVEL",   "instructions to use: portable, avx2, ... (default: the best; all give the same bits)", 0, 0 }, \
     { "--verbose", ARG_FLAG, &(m).verbose, NULL,      "show what the library logs", 0, 0 }
 #define ARG_JSON(m)     { "--json", ARG_FLAG, &(m).json, NULL, "print JSON", 0, 0 }
 #define ARG_END         { NULL, ARG_FLAG, NULL, NULL, NULL, 0, 0 }
