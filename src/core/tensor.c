@@ -9,7 +9,6 @@
 
 #include "core.h"
 #include "ggml-backend.h"
-#include "quant.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -165,49 +164,34 @@ void ggml_critical_section_end(void)   { pthread_mutex_unlock(&the_lock); }
 /* ---- types ------------------------------------------------------------------------------------------------------ */
 
 /* Ids that no row of types.def has were used by formats that nobody writes any more; their block size stays 0. */
-#define GONE { .type_name = "DEPRECATED" }
-static struct ggml_type_traits traits[GGML_TYPE_COUNT] = {
-    [4] = GONE, [5] = GONE, [31] = GONE, [32] = GONE, [33] = GONE, [36] = GONE, [37] = GONE, [38] = GONE,
-#define TYPE(id, NAME, name, weights, bytes, dots) \
-    [GGML_TYPE_##NAME] = { .type_name = #name, .blck_size = weights, .type_size = bytes, .is_quantized = (weights) > 1 },
+static const struct type_fact { const char *name; int64_t block; size_t bytes; } type_facts[GGML_TYPE_COUNT] = {
+#define TYPE(id, NAME, name, weights, bytes, dots) [GGML_TYPE_##NAME] = { #name, weights, bytes },
 #include "types.def"
 #undef TYPE
 };
-#undef GONE
 
-static bool type_known(enum ggml_type type) { return (unsigned) type < GGML_TYPE_COUNT && traits[type].blck_size; }
-
-static void traits_link(void) {
-    for (int i = 0; i < GGML_TYPE_COUNT; i++) {
-        traits[i].to_float       = quant_types[i].unpack;
-        traits[i].from_float_ref = quant_types[i].pack;
-    }
-    /* formats of activations inside a product: programs are not offered their decoders */
-    traits[GGML_TYPE_Q8_1].to_float = traits[GGML_TYPE_Q8_K].to_float = NULL;
-    traits[GGML_TYPE_Q8_K].from_float_ref = NULL;
+static struct type_fact type_fact(enum ggml_type type) {
+    return (unsigned) type < GGML_TYPE_COUNT ? type_facts[type] : (struct type_fact) { .name = "NONE" };
 }
 
-const struct ggml_type_traits *ggml_get_type_traits(enum ggml_type type) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if ((unsigned) type >= GGML_TYPE_COUNT) GGML_ABORT("ggml_get_type_traits: there is no type %d", (int) type);
-    pthread_once(&once, traits_link);
-    return &traits[type];
-}
+static bool type_known(enum ggml_type type)        { return type_fact(type).block != 0; }
+int64_t     ggml_blck_size(enum ggml_type type)    { return type_fact(type).block; }
+size_t      ggml_type_size(enum ggml_type type)    { return type_fact(type).bytes; }
+bool        ggml_is_quantized(enum ggml_type type) { return type_fact(type).block > 1; }
 
-#define TYPE_FACT(field, otherwise) ((unsigned) type < GGML_TYPE_COUNT ? traits[type].field : otherwise)
-const char *ggml_type_name(enum ggml_type type)    { return TYPE_FACT(type_name, "NONE"); }
-int64_t     ggml_blck_size(enum ggml_type type)    { return TYPE_FACT(blck_size, 0); }
-size_t      ggml_type_size(enum ggml_type type)    { return TYPE_FACT(type_size, 0); }
-bool        ggml_is_quantized(enum ggml_type type) { return TYPE_FACT(is_quantized, false); }
-#undef TYPE_FACT
+const char *ggml_type_name(enum ggml_type type) {
+    const char *name = type_fact(type).name;
+    return name ? name : "DEPRECATED";
+}
 
 double ggml_type_sizef(enum ggml_type type) {
-    return type_known(type) ? (double) traits[type].type_size/(double) traits[type].blck_size : 0.0;
+    const struct type_fact t = type_fact(type);
+    return t.block ? (double) t.bytes/(double) t.block : 0.0;
 }
 
 /* bytes of n elements, whole blocks or not; 0 with *fits false when they are more than a size_t holds */
 static size_t row_bytes(enum ggml_type type, int64_t n, bool *fits) {
-    const size_t block = (size_t) traits[type].blck_size, size = traits[type].type_size;
+    const size_t block = (size_t) type_facts[type].block, size = type_facts[type].bytes;
     size_t whole = 0, r = 0;
     *fits = n >= 0 && size_mul(&whole, (size_t) n/block, size) && size_add(&r, whole, (size_t) n%block*size/block);
     return *fits ? r : 0;
@@ -231,17 +215,6 @@ enum ggml_type ggml_ftype_to_ggml_type(enum ggml_ftype ftype) {
     return ftype >= 0 && (size_t) ftype < sizeof types && types[ftype] ? (enum ggml_type) (types[ftype] - 1)
                                                                        : GGML_TYPE_COUNT;
 }
-
-float       ggml_fp16_to_fp32(ggml_fp16_t h) { return f16_to_f32(h); }
-ggml_fp16_t ggml_fp32_to_fp16(float f)       { return f32_to_f16(f); }
-float       ggml_bf16_to_fp32(ggml_bf16_t h) { return bf16_to_f32(h.bits); }
-ggml_bf16_t ggml_fp32_to_bf16(float f)       { return (ggml_bf16_t) { f32_to_bf16(f) }; }
-
-void ggml_fp16_to_fp32_row(const ggml_fp16_t *x, float *y, int64_t n) { for (int64_t i = 0; i < n; i++) y[i] = f16_to_f32(x[i]); }
-void ggml_fp32_to_fp16_row(const float *x, ggml_fp16_t *y, int64_t n) { for (int64_t i = 0; i < n; i++) y[i] = f32_to_f16(x[i]); }
-void ggml_bf16_to_fp32_row(const ggml_bf16_t *x, float *y, int64_t n) { for (int64_t i = 0; i < n; i++) y[i] = bf16_to_f32(x[i].bits); }
-void ggml_fp32_to_bf16_row(const float *x, ggml_bf16_t *y, int64_t n) { for (int64_t i = 0; i < n; i++) y[i].bits = f32_to_bf16(x[i]); }
-void ggml_fp32_to_bf16_row_ref(const float *x, ggml_bf16_t *y, int64_t n) { ggml_fp32_to_bf16_row(x, y, n); }
 
 /* ---- arena ------------------------------------------------------------------------------------------------------ */
 
@@ -360,7 +333,7 @@ bool dims_product(const int64_t *ne, int n, int64_t *product) {
 static bool pack_strides(struct ggml_tensor *t, size_t *bytes) {
     int64_t elements;
     bool fits;
-    t->nb[0] = traits[t->type].type_size;
+    t->nb[0] = type_facts[t->type].bytes;
     t->nb[1] = row_bytes(t->type, t->ne[0], &fits);
     if (!fits || !dims_product(t->ne, GGML_MAX_DIMS, &elements)) return false;
     for (int i = 2; i < GGML_MAX_DIMS; i++) if (!size_mul(&t->nb[i], t->nb[i - 1], (size_t) t->ne[i - 1])) return false;
@@ -497,8 +470,8 @@ int64_t ggml_nrows(const struct ggml_tensor *t)     { return t->ne[1]*t->ne[2]*t
 
 size_t ggml_nbytes(const struct ggml_tensor *t) {
     for (int i = 0; i < GGML_MAX_DIMS; i++) if (t->ne[i] <= 0) return 0;
-    const size_t block = (size_t) traits[t->type].blck_size;
-    size_t n = block == 1 ? traits[t->type].type_size + (size_t) (t->ne[0] - 1)*t->nb[0] : (size_t) t->ne[0]*t->nb[0]/block;
+    const size_t block = (size_t) type_facts[t->type].block;
+    size_t n = block == 1 ? type_facts[t->type].bytes + (size_t) (t->ne[0] - 1)*t->nb[0] : (size_t) t->ne[0]*t->nb[0]/block;
     for (int i = 1; i < GGML_MAX_DIMS; i++) n += (size_t) (t->ne[i] - 1)*t->nb[i];
     return n;
 }
