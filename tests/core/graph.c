@@ -2,6 +2,7 @@
 
 #include "check.h"
 #include "core.h"
+#include "transformer.h"
 
 static int log_lines;
 static void count_lines(enum ggml_log_level level, const char *text, void *user_data) {
@@ -154,6 +155,42 @@ static void depth(void) {
     ggml_free(ctx);
 }
 
+/* FNV-1a of all that a program can see of a graph: order, names, ops, types, flags, shapes, strides, parameters, sources */
+static uint64_t fingerprint(struct ggml_cgraph *g) {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (int i = 0; i < ggml_graph_n_nodes(g); i++) {
+        const struct ggml_tensor *t = ggml_graph_node(g, i);
+        char text[2048];
+        size_t n = (size_t) snprintf(text, sizeof text, "%s %s %s %d %zu", t->name, ggml_op_desc(t), ggml_type_name(t->type),
+            (int) t->flags, t->view_offs);
+        for (int d = 0; d < 4; d++)  n += (size_t) snprintf(text + n, sizeof text - n, " %d %zu", (int) t->ne[d], t->nb[d]);
+        for (int p = 0; p < 16; p++) n += (size_t) snprintf(text + n, sizeof text - n, " %x", (unsigned) t->op_params[p]);
+        for (int s = 0; s < 10; s++)
+            if (t->src[s]) n += (size_t) snprintf(text + n, sizeof text - n, " %d %s", s, t->src[s]->name);
+        for (size_t c = 0; c <= n; c++) h = (h ^ (unsigned char) text[c])*0x100000001b3u;
+    }
+    return h;
+}
+
+/* of the same calls with ggml 0.25.3, and the bytes they take of the context */
+static void decoders_are_the_same(void) {
+    static const struct { const struct shape *shape; bool flash; uint64_t fingerprint; size_t used; } cases[] = {
+        { &llama_135m, false, 0xf0b18c3df4b7d531, 832144 },
+        { &llama_135m, true,  0x6480d32749f3ab0f, 765904 },
+        { &gemma_270m, false, 0x7d321eabd8a9d0e, 713280 },
+        { &gemma_270m, true,  0xa13b3b8db6cc121e, 673536 },
+    };
+    for (size_t i = 0; i < sizeof cases/sizeof *cases; i++) {
+        struct ggml_context *ctx = context(8 << 20);
+        struct shape shape = *cases[i].shape;
+        shape.flash = cases[i].flash;
+        const uint64_t h = fingerprint(decoder(ctx, &shape, 17, false));
+        CHECK(h == cases[i].fingerprint, "decoder %zu: 0x%" PRIx64, i, h);
+        CHECK(ggml_used_mem(ctx) == cases[i].used, "decoder %zu: %zu bytes", i, ggml_used_mem(ctx));
+        ggml_free(ctx);
+    }
+}
+
 static void drawing(void) {
     struct ggml_context *ctx = context(1 << 20);
     struct ggml_cgraph *g = ggml_new_graph_custom(ctx, 8, false);
@@ -182,6 +219,7 @@ int main(void) {
     special_nodes();
     room();
     depth();
+    decoders_are_the_same();
     drawing();
     return DONE();
 }
