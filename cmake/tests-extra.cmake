@@ -1,5 +1,9 @@
 # What single tests need beyond tests.cmake.
 
+# instruction sets that this machine may lack
+include(cmake/emulate.cmake)
+include(cmake/neon.cmake)
+
 # allocations counted, and made to fail, by the test itself
 if(TARGET test_core_gallocr)
     target_link_options(test_core_gallocr PRIVATE

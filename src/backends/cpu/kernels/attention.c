@@ -164,6 +164,7 @@ static void merge(int64_t dv, float *acc, float *max, float *sum, const float *a
     *max = m > *max ? m : *max;
 }
 
+extern const struct attention_kernels K(attention_kernels);                             /* for float.c */
 const struct attention_kernels K(attention_kernels) = {
     ROWS_AT_ONCE, mask_floats, turn, turn_row, scores_turned, scores_f32, scores_f16, weights, weigh_f32, weigh_f16, merge
 };

@@ -45,7 +45,6 @@ struct attention_kernels {
     void (*merge)(int64_t dv, float *acc, float *max, float *sum, const float *a, float m, float l);
 };
 
-extern const struct attention_kernels attention_kernels_portable;
-extern const struct attention_kernels attention_kernels_avx2, attention_kernels_avx512, attention_kernels_neon;
+extern const struct attention_kernels attention_kernels_portable;                       /* the definition */
 
 #endif

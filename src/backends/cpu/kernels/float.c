@@ -136,6 +136,8 @@ static void to_bf16(int64_t n, uint16_t *y, const float *x) {
     OVER(vf_store_bf16(y + i, FULL(x)), vf_store_bf16(t, PART(x)); memcpy(y + i, t, (size_t) (n - i)*sizeof *t));
 }
 
+extern const struct attention_kernels K(attention_kernels);                             /* attention.c */
+
 void K(float_kernels)(struct float_kernels *k) {
     *k = (struct float_kernels) {
 #include "float_table.h"

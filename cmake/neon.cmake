@@ -1,0 +1,25 @@
+# NEON kernels on other machines: the kernel tests built by a cross compiler in a build of their own and run under qemu.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64" OR CMAKE_CROSSCOMPILING OR
+   NOT EXISTS ${PROJECT_SOURCE_DIR}/src/backends/cpu/simd/neon_int.h)
+    return()
+endif()
+find_program(AARCH64_CC aarch64-linux-gnu-gcc)
+find_program(AARCH64_RUN qemu-aarch64-static)
+if(NOT AARCH64_CC OR NOT AARCH64_RUN)
+    message(STATUS "NEON kernels are not tested here: aarch64-linux-gnu-gcc or qemu-aarch64-static is missing")
+    return()
+endif()
+
+set(neon_build ${PROJECT_BINARY_DIR}/neon)
+set(neon_tests float attention quant_dot)
+list(TRANSFORM neon_tests PREPEND test_cpu_ OUTPUT_VARIABLE neon_targets)
+string(JOIN " " neon_targets ${neon_targets})
+add_test(NAME neon/build COMMAND sh -ec "
+    '${CMAKE_COMMAND}' -S '${PROJECT_SOURCE_DIR}' -B '${neon_build}' -G '${CMAKE_GENERATOR}' -DCMAKE_C_FLAGS_RELEASE=-O1 \\
+        -DCMAKE_TOOLCHAIN_FILE='${PROJECT_SOURCE_DIR}/cmake/aarch64.cmake' -DARENITE_TOOLS=OFF
+    '${CMAKE_COMMAND}' --build '${neon_build}' --target ${neon_targets}")
+set_tests_properties(neon/build PROPERTIES TIMEOUT 900 LABELS slow FIXTURES_SETUP neon)
+foreach(name ${neon_tests})
+    add_test(NAME neon/${name} COMMAND ${AARCH64_RUN} -L /usr/aarch64-linux-gnu ${neon_build}/tests/test_cpu_${name})
+    set_tests_properties(neon/${name} PROPERTIES TIMEOUT 300 LABELS slow FIXTURES_REQUIRED neon)
+endforeach()
