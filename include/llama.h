@@ -1,5 +1,16 @@
 #ifndef LLAMA_H
 #define LLAMA_H
+/* Language models: loading, a memory of what was read, decoding batches of tokens, tokenizing, sampling.
+ *
+ *   llama_model_load_from_file    a model: read-only, may be shared by contexts and threads
+ *   llama_init_from_model         a context: memory and plan for one thread at a time; everything is allocated here
+ *   llama_tokenize                text to token ids
+ *   llama_decode                  tokens through the model; then llama_get_logits_ith
+ *   llama_sampler_sample          logits to the next token
+ *
+ * Errors: whatever comes from outside (files, prompts, sizes) is answered by a value, NULL, false or a negative number, after one
+ * line of log, and leaves everything as it was. Strings are UTF-8, owned by who made them; what a getter returns belongs to
+ * its model or context. */
 
 #include "ggml.h"
 #include "ggml-backend.h"
@@ -12,6 +23,7 @@ extern "C" {
 
 #define LLAMA_API GGML_API
 
+/* How text becomes tokens; SPM and BPE are supported. */
 enum llama_vocab_type {
     LLAMA_VOCAB_TYPE_NONE   = 0,
     LLAMA_VOCAB_TYPE_SPM    = 1,
@@ -23,6 +35,7 @@ enum llama_vocab_type {
     LLAMA_VOCAB_TYPE_TEST   = 7,
 };
 
+/* Which elements of a head are rotated together: ggml_rope_ext's modes. */
 enum llama_rope_type {
     LLAMA_ROPE_TYPE_NONE   = -1,
     LLAMA_ROPE_TYPE_NORM   = 0,
@@ -42,6 +55,7 @@ enum llama_token_type {
     LLAMA_TOKEN_TYPE_BYTE         = 6,
 };
 
+/* What a token is, as bits. */
 enum llama_token_attr {
     LLAMA_TOKEN_ATTR_UNDEFINED    = 0,
     LLAMA_TOKEN_ATTR_UNKNOWN      = 1,
@@ -56,6 +70,7 @@ enum llama_token_attr {
     LLAMA_TOKEN_ATTR_SINGLE_WORD  = 512,
 };
 
+/* The prevailing type of a file's weights: general.file_type. Not a ggml_type. */
 enum llama_ftype {
     LLAMA_FTYPE_ALL_F32          = 0,
     LLAMA_FTYPE_MOSTLY_F16       = 1,
@@ -105,6 +120,7 @@ enum llama_rope_scaling_type {
     LLAMA_ROPE_SCALING_TYPE_MAX_VALUE   = 3,
 };
 
+/* How embeddings of a sequence become one. */
 enum llama_pooling_type {
     LLAMA_POOLING_TYPE_UNSPECIFIED = -1,
     LLAMA_POOLING_TYPE_NONE        = 0,
@@ -133,6 +149,8 @@ enum llama_split_mode {
     LLAMA_SPLIT_MODE_TENSOR = 3,
 };
 
+/* How weights get into memory. AUTO and MMAP use them where the file's mapping has them; NONE and DIRECT_IO read a private
+ * copy; the MLOCK modes ask the system to keep them resident, and go on with a warning if it refuses. */
 enum llama_load_mode {
     LLAMA_LOAD_MODE_AUTO       = -1,
     LLAMA_LOAD_MODE_NONE       = 0,
@@ -193,6 +211,7 @@ enum llama_process_type {
 #define LLAMA_STATE_SEQ_FLAGS_SWA_ONLY 1
 #define LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY 1
 #define LLAMA_STATE_SEQ_FLAGS_ON_DEVICE 2
+
 struct llama_vocab;
 struct llama_model;
 struct llama_context;
@@ -207,7 +226,9 @@ typedef int32_t llama_token;
 typedef int32_t llama_seq_id;
 typedef uint32_t llama_state_seq_flags;
 typedef void *llama_sampler_context_t;
+/* progress: 0 to 1; false cancels the loading. */
 typedef bool ( *llama_progress_callback)(float progress, void *user_data);
+/* Fills the data of one tensor of a model. */
 typedef void ( *llama_model_set_tensor_data_t)(struct ggml_tensor *tensor, void *userdata);
 
 typedef struct llama_token_data {
@@ -216,21 +237,23 @@ typedef struct llama_token_data {
     float p;
 } llama_token_data;
 
+/* Candidates for the next token; samplers shorten, reorder and reweigh them in place. */
 typedef struct llama_token_data_array {
-    llama_token_data *data;
+    llama_token_data *data;     /* [size], the caller's */
     size_t size;
-    int64_t selected;
-    bool sorted;
+    int64_t selected;           /* index in data, -1: none yet */
+    bool sorted;                /* by falling logit */
 } llama_token_data_array;
 
+/* Tokens to decode, of any mix of sequences; arrays of n_tokens. One of token and embd is given. */
 typedef struct llama_batch {
     int32_t n_tokens;
     llama_token *token;
-    float *embd;
-    llama_pos *pos;
-    int32_t *n_seq_id;
-    llama_seq_id **seq_id;
-    int8_t *logits;
+    float *embd;                /* [n_embd, n_tokens] in place of tokens */
+    llama_pos *pos;             /* NULL: each follows its sequence's last */
+    int32_t *n_seq_id;          /* sequences that each token belongs to, at least 1 */
+    llama_seq_id **seq_id;      /* their ids; NULL: sequence 0. A token sees the past of the first */
+    int8_t *logits;             /* not 0: results are wanted; NULL: of the last token */
 } llama_batch;
 
 typedef struct llama_model_tensor_buft_override {
@@ -238,6 +261,7 @@ typedef struct llama_model_tensor_buft_override {
     ggml_backend_buffer_type_t buft;
 } llama_model_tensor_buft_override;
 
+/* Start from llama_model_default_params. Fields about devices have no effect while the CPU is the only one. */
 typedef struct llama_model_params {
     ggml_backend_dev_t *devices;
     const struct llama_model_tensor_buft_override *tensor_buft_overrides;
@@ -247,12 +271,12 @@ typedef struct llama_model_params {
     enum llama_lazy_mode lazy_mode;
     int32_t main_gpu;
     const float *tensor_split;
-    llama_progress_callback progress_callback;
+    llama_progress_callback progress_callback;                  /* or NULL */
     void *progress_callback_user_data;
-    const struct llama_model_kv_override *kv_overrides;
-    bool vocab_only;
-    bool check_tensors;
-    bool use_extra_bufts;
+    const struct llama_model_kv_override *kv_overrides;         /* ended by an empty key; NULL: none */
+    bool vocab_only;                                            /* no weights: for tokenizing */
+    bool check_tensors;                                         /* refuse values that are not finite; reads every weight */
+    bool use_extra_bufts;                                       /* repacked weights: no effect, none are needed */
     bool no_host;
     bool no_alloc;
     bool load_mtp;
@@ -263,41 +287,42 @@ typedef struct llama_sampler_seq_config {
     struct llama_sampler *sampler;
 } llama_sampler_seq_config;
 
+/* Start from llama_context_default_params. */
 typedef struct llama_context_params {
-    uint32_t n_ctx;
-    uint32_t n_batch;
-    uint32_t n_ubatch;
-    uint32_t n_seq_max;
+    uint32_t n_ctx;                     /* tokens of memory, over all sequences, rounded up to 256; 0: the model's */
+    uint32_t n_batch;                   /* most tokens of one llama_decode */
+    uint32_t n_ubatch;                  /* most tokens computed at once: what activations are planned for */
+    uint32_t n_seq_max;                 /* sequences, up to llama_max_parallel_sequences() */
     uint32_t n_rs_seq;
-    uint32_t n_outputs_max;
+    uint32_t n_outputs_max;             /* tokens of a batch with results that room is made for; 0: n_seq_max. It grows */
     uint32_t n_outputs_max_per_seq;
-    int32_t n_threads;
-    int32_t n_threads_batch;
+    int32_t n_threads;                  /* for single tokens; 0 and less: arn_cpu_default_threads() */
+    int32_t n_threads_batch;            /* for more; 0 and less: n_threads */
     enum llama_context_type ctx_type;
-    enum llama_rope_scaling_type rope_scaling_type;
-    enum llama_pooling_type pooling_type;
-    enum llama_attention_type attention_type;
-    enum llama_flash_attn_type flash_attn_type;
-    float rope_freq_base;
+    enum llama_rope_scaling_type rope_scaling_type;     /* UNSPECIFIED: the model's */
+    enum llama_pooling_type pooling_type;               /* UNSPECIFIED: none */
+    enum llama_attention_type attention_type;           /* UNSPECIFIED: the model's */
+    enum llama_flash_attn_type flash_attn_type;         /* attention is always fused */
+    float rope_freq_base;               /* 0: the model's, as the following */
     float rope_freq_scale;
-    float yarn_ext_factor;
+    float yarn_ext_factor;              /* negative: the model's, as the following */
     float yarn_attn_factor;
     float yarn_beta_fast;
     float yarn_beta_slow;
-    uint32_t yarn_orig_ctx;
-    float defrag_thold;
-    ggml_backend_sched_eval_callback cb_eval;
+    uint32_t yarn_orig_ctx;             /* 0: the model's */
+    float defrag_thold;                 /* no effect: cells are taken in pages and do not scatter */
+    ggml_backend_sched_eval_callback cb_eval;           /* see ggml_backend_sched_set_eval_callback */
     void *cb_eval_user_data;
-    enum ggml_type type_k;
-    enum ggml_type type_v;
-    ggml_abort_callback abort_callback;
+    enum ggml_type type_k;              /* of cached keys: a float type, or one of blocks that divide a head */
+    enum ggml_type type_v;              /* of cached values */
+    ggml_abort_callback abort_callback; /* true stops the batch being decoded */
     void *abort_callback_data;
-    bool embeddings;
+    bool embeddings;                    /* results include the hidden state that the logits come from */
     bool offload_kqv;
     bool no_perf;
     bool op_offload;
-    bool swa_full;
-    bool kv_unified;
+    bool swa_full;                      /* layers with a sliding window keep all tokens, so sequences can be rolled back */
+    bool kv_unified;                    /* no effect on memory, which all sequences share; see llama_n_ctx_seq */
     struct llama_sampler_seq_config *samplers;
     size_t n_samplers;
     struct llama_context *ctx_other;
@@ -341,13 +366,14 @@ typedef struct llama_sampler_chain_params {
     bool no_perf;
 } llama_sampler_chain_params;
 
+/* role: "system", "user", "assistant", ... */
 typedef struct llama_chat_message {
     const char *role;
     const char *content;
 } llama_chat_message;
 
 typedef struct llama_embd {
-    const float *data;
+    const float *data;  /* [n_embd, n_rows] */
     size_t n_rows;
     size_t n_embd;
 } llama_embd;
@@ -380,13 +406,13 @@ typedef struct llama_sampler {
 } llama_sampler;
 
 typedef struct llama_perf_context_data {
-    double t_start_ms;
-    double t_load_ms;
-    double t_p_eval_ms;
-    double t_eval_ms;
-    int32_t n_p_eval;
-    int32_t n_eval;
-    int32_t n_reused;
+    double t_start_ms;      /* when counting began */
+    double t_load_ms;       /* of the model */
+    double t_p_eval_ms;     /* batches of several tokens */
+    double t_eval_ms;       /* batches of one */
+    int32_t n_p_eval;       /* tokens, at least 1 */
+    int32_t n_eval;         /* tokens, at least 1 */
+    int32_t n_reused;       /* times a built graph served again */
 } llama_perf_context_data;
 
 typedef struct llama_perf_sampler_data {
@@ -394,6 +420,7 @@ typedef struct llama_perf_sampler_data {
     int32_t n_sample;
 } llama_perf_sampler_data;
 
+/* A metadata key with another value, or an added one. The tag is of the kind that the file has. */
 struct llama_model_kv_override {
     enum llama_model_kv_override_type tag;
     char key[128];
@@ -405,36 +432,70 @@ struct llama_model_kv_override {
     };
 };
 
+/* ---- names and defaults ----------------------------------------------------------------------------------------- */
+
+/* Static strings; "unknown" for other numbers. */
 LLAMA_API const char *llama_ftype_name(enum llama_ftype ftype);
 LLAMA_API const char *llama_flash_attn_type_name(enum llama_flash_attn_type flash_attn_type);
 LLAMA_API const char *llama_load_mode_name(enum llama_load_mode load_mode);
+/* AUTO for unknown names. */
 LLAMA_API enum llama_load_mode llama_load_mode_from_str(const char *str);
+
 LLAMA_API const char *llama_version(void);
+
 LLAMA_API struct llama_model_params llama_model_default_params(void);
 LLAMA_API struct llama_context_params llama_context_default_params(void);
 LLAMA_API struct llama_sampler_chain_params llama_sampler_chain_default_params(void);
 LLAMA_API struct llama_model_quantize_params llama_model_quantize_default_params(void);
+
+/* Neither is needed; programs call them first and last. */
 LLAMA_API void llama_backend_init(void);
 LLAMA_API void llama_backend_free(void);
+
 LLAMA_API void llama_numa_init(enum ggml_numa_strategy numa);
+
+/* Compute with the program's pools in place of the context's own; threadpool_batch NULL: the same. The program keeps them. */
 LLAMA_API void llama_attach_threadpool(struct llama_context *ctx, ggml_threadpool_t threadpool, ggml_threadpool_t
     threadpool_batch);
 LLAMA_API void llama_detach_threadpool(struct llama_context *ctx);
+
+/* ---- models ----------------------------------------------------------------------------------------------------- */
+
+/* A model without a file: shapes and types are those of the tensors in `metadata`, which is copied; their data come from
+ * set_tensor_data, called once for each. NULL on failure, as for all that follow. */
 LLAMA_API struct llama_model *llama_model_init_from_user(struct gguf_context *metadata, llama_model_set_tensor_data_t
     set_tensor_data, void *set_tensor_data_ud, struct llama_model_params params);
+
 GGML_DEPRECATED(LLAMA_API struct llama_model *llama_load_model_from_file(const char *path_model, struct
     llama_model_params params), "old");
+
+/* Loads a GGUF file. Weights stay in the file's mapping: this takes milliseconds and little memory whatever their size, and the
+ * file must not change while the model is in use. The first of split files (`-00001-of-000NN.gguf`) loads all. */
 LLAMA_API struct llama_model *llama_model_load_from_file(const char *path_model, struct llama_model_params params);
+/* The same from a stream over a whole file; it may be closed afterwards. */
 LLAMA_API struct llama_model *llama_model_load_from_file_ptr(FILE *file, struct llama_model_params params);
+/* The same from all files of a split model, in order. */
 LLAMA_API struct llama_model *llama_model_load_from_splits(const char **paths, size_t n_paths, struct
     llama_model_params params);
+/* Writes metadata and weights to one file. Failures are logged. */
 LLAMA_API void llama_model_save_to_file(const struct llama_model *model, const char *path_model);
+
 GGML_DEPRECATED(LLAMA_API void llama_free_model(struct llama_model *model), "old");
+/* After the contexts made from it. NULL is fine. */
 LLAMA_API void llama_model_free(struct llama_model *model);
+
+/* ---- contexts --------------------------------------------------------------------------------------------------- */
+
+/* Plans and allocates everything that decoding needs; arn_context_memory (arenite.h) says how much. NULL on failure. The
+ * model outlives the context. */
 LLAMA_API struct llama_context *llama_init_from_model(struct llama_model *model, struct llama_context_params params);
 GGML_DEPRECATED(LLAMA_API struct llama_context *llama_new_context_with_model(struct llama_model *model, struct
     llama_context_params params), "old");
 LLAMA_API void llama_free(struct llama_context *ctx);
+
+/* ---- this build ------------------------------------------------------------------------------------------------- */
+
+/* Microseconds since some point in the past. */
 LLAMA_API int64_t llama_time_us(void);
 LLAMA_API size_t llama_max_devices(void);
 LLAMA_API size_t llama_max_parallel_sequences(void);
@@ -443,20 +504,29 @@ LLAMA_API bool llama_supports_mmap(void);
 LLAMA_API bool llama_supports_mlock(void);
 LLAMA_API bool llama_supports_gpu_offload(void);
 LLAMA_API bool llama_supports_rpc(void);
+
+/* ---- facts about a context: its parameters as they came out ----------------------------------------------------- */
+
 LLAMA_API uint32_t llama_n_ctx(const struct llama_context *ctx);
+/* Tokens that each of n_seq_max sequences can count on; all of them with kv_unified. */
 LLAMA_API uint32_t llama_n_ctx_seq(const struct llama_context *ctx);
 LLAMA_API uint32_t llama_n_batch(const struct llama_context *ctx);
 LLAMA_API uint32_t llama_n_ubatch(const struct llama_context *ctx);
 LLAMA_API uint32_t llama_n_seq_max(const struct llama_context *ctx);
 LLAMA_API uint32_t llama_n_rs_seq(const struct llama_context *ctx);
+
 GGML_DEPRECATED(LLAMA_API int32_t llama_n_ctx_train(const struct llama_model *model), "old");
 GGML_DEPRECATED(LLAMA_API int32_t llama_n_embd(const struct llama_model *model), "old");
 GGML_DEPRECATED(LLAMA_API int32_t llama_n_layer(const struct llama_model *model), "old");
 GGML_DEPRECATED(LLAMA_API int32_t llama_n_head(const struct llama_model *model), "old");
 GGML_DEPRECATED(LLAMA_API int32_t llama_n_vocab(const struct llama_vocab *vocab), "old");
+
 LLAMA_API const struct llama_model *llama_get_model(const struct llama_context *ctx);
 LLAMA_API llama_memory_t llama_get_memory(const struct llama_context *ctx);
 LLAMA_API enum llama_pooling_type llama_pooling_type(const struct llama_context *ctx);
+
+/* ---- facts about a model ---------------------------------------------------------------------------------------- */
+
 LLAMA_API const struct llama_vocab *llama_model_get_vocab(const struct llama_model *model);
 LLAMA_API enum llama_rope_type llama_model_rope_type(const struct llama_model *model);
 LLAMA_API int32_t llama_model_n_ctx_train(const struct llama_model *model);
@@ -467,12 +537,17 @@ LLAMA_API int32_t llama_model_n_layer(const struct llama_model *model);
 LLAMA_API int32_t llama_model_n_layer_nextn(const struct llama_model *model);
 LLAMA_API int32_t llama_model_n_head(const struct llama_model *model);
 LLAMA_API int32_t llama_model_n_head_kv(const struct llama_model *model);
+/* Tokens that layers with a sliding window see; 0: there are none. */
 LLAMA_API int32_t llama_model_n_swa(const struct llama_model *model);
 LLAMA_API float llama_model_rope_freq_scale_train(const struct llama_model *model);
 LLAMA_API uint32_t llama_model_n_cls_out(const struct llama_model *model);
 LLAMA_API const char *llama_model_cls_label(const struct llama_model *model, uint32_t i);
+
 LLAMA_API enum llama_vocab_type llama_vocab_type(const struct llama_vocab *vocab);
 LLAMA_API int32_t llama_vocab_n_tokens(const struct llama_vocab *vocab);
+
+/* Metadata that are not arrays, as text. Each writes up to buf_size bytes with the NUL and returns the whole length, or -1 when
+ * there is no such key. */
 LLAMA_API int32_t llama_model_meta_val_str(const struct llama_model *model, const char *key, char *buf, size_t
     buf_size);
 LLAMA_API int32_t llama_model_meta_count(const struct llama_model *model);
@@ -481,17 +556,25 @@ LLAMA_API int32_t llama_model_meta_key_by_index(const struct llama_model *model,
     buf_size);
 LLAMA_API int32_t llama_model_meta_val_str_by_index(const struct llama_model *model, int32_t i, char *buf, size_t
     buf_size);
+
+/* Architecture, parameters and type in a few words, as snprintf. */
 LLAMA_API int32_t llama_model_desc(const struct llama_model *model, char *buf, size_t buf_size);
 LLAMA_API enum llama_ftype llama_model_ftype(const struct llama_model *model);
+/* Bytes of all tensors; their elements. */
 LLAMA_API uint64_t llama_model_size(const struct llama_model *model);
+/* The template of that name, the default one for NULL; NULL: the file has none. */
 LLAMA_API const char *llama_model_chat_template(const struct llama_model *model, const char *name);
 LLAMA_API uint64_t llama_model_n_params(const struct llama_model *model);
+
 LLAMA_API bool llama_model_has_encoder(const struct llama_model *model);
 LLAMA_API bool llama_model_has_decoder(const struct llama_model *model);
 LLAMA_API llama_token llama_model_decoder_start_token(const struct llama_model *model);
 LLAMA_API bool llama_model_is_recurrent(const struct llama_model *model);
 LLAMA_API bool llama_model_is_hybrid(const struct llama_model *model);
 LLAMA_API bool llama_model_is_diffusion(const struct llama_model *model);
+
+/* ---- other files ------------------------------------------------------------------------------------------------ */
+
 LLAMA_API uint32_t llama_model_quantize(const char *fname_inp, const char *fname_out, const
     llama_model_quantize_params *params);
 LLAMA_API struct llama_adapter_lora *llama_adapter_lora_init(struct llama_model *model, const char *path_lora);
@@ -510,24 +593,46 @@ LLAMA_API int32_t llama_set_adapters_lora(struct llama_context *ctx, struct llam
     n_adapters, float *scales);
 LLAMA_API int32_t llama_set_adapter_cvec(struct llama_context *ctx, const float *data, size_t len, int32_t n_embd,
     int32_t il_start, int32_t il_end);
+
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
+
+/* What a context remembers: for each sequence, tokens by position. Ranges are [p0, p1); a negative p0 is 0, a negative p1 the
+ * end. Unknown sequences have no tokens. */
+
+/* Forget everything; with `data`, overwrite it too. */
 LLAMA_API void llama_memory_clear(llama_memory_t mem, bool data);
+/* Forget a range of one sequence, or of all (seq_id negative). False, and nothing changed: what would be left could not be gone on
+ * from, because a sliding window has dropped tokens that the next one must see. */
 LLAMA_API bool llama_memory_seq_rm(llama_memory_t mem, llama_seq_id seq_id, llama_pos p0, llama_pos p1);
+/* Let seq_id_dst have these tokens too. They are shared, save the last few, which are copied. */
 LLAMA_API void llama_memory_seq_cp(llama_memory_t mem, llama_seq_id seq_id_src, llama_seq_id seq_id_dst, llama_pos p0,
     llama_pos p1);
+/* Forget all sequences but this. */
 LLAMA_API void llama_memory_seq_keep(llama_memory_t mem, llama_seq_id seq_id);
+/* Move positions by delta, or divide them by d. Keys are rotated accordingly before the next batch. */
 LLAMA_API void llama_memory_seq_add(llama_memory_t mem, llama_seq_id seq_id, llama_pos p0, llama_pos p1, llama_pos
     delta);
 LLAMA_API void llama_memory_seq_div(llama_memory_t mem, llama_seq_id seq_id, llama_pos p0, llama_pos p1, int d);
+/* The first and last position; -1: none. With a sliding window that is not kept whole, the first that all layers have. */
 LLAMA_API llama_pos llama_memory_seq_pos_min(llama_memory_t mem, llama_seq_id seq_id);
 LLAMA_API llama_pos llama_memory_seq_pos_max(llama_memory_t mem, llama_seq_id seq_id);
 LLAMA_API bool llama_memory_can_shift(llama_memory_t mem);
+
+/* ---- states ----------------------------------------------------------------------------------------------------- */
+
+/* The memory, with the last results, as bytes; for a context of the same model and cache types. get_data returns the bytes
+ * written, set_data the bytes read; 0 on failure, and then nothing changed. States are checked, and refused when damaged. */
 LLAMA_API size_t llama_state_get_size(struct llama_context *ctx);
 LLAMA_API size_t llama_state_get_data(struct llama_context *ctx, uint8_t *dst, size_t size);
 LLAMA_API size_t llama_state_set_data(struct llama_context *ctx, const uint8_t *src, size_t size);
+
+/* The same in a file, with a list of tokens that means something to the program. */
 LLAMA_API bool llama_state_load_file(struct llama_context *ctx, const char *path_session, llama_token *tokens_out,
     size_t n_token_capacity, size_t *n_token_count_out);
 LLAMA_API bool llama_state_save_file(struct llama_context *ctx, const char *path_session, const llama_token *tokens,
     size_t n_token_count);
+
+/* The same for one sequence, which can be taken up as another. */
 LLAMA_API size_t llama_state_seq_get_size(struct llama_context *ctx, llama_seq_id seq_id);
 LLAMA_API size_t llama_state_seq_get_data(struct llama_context *ctx, uint8_t *dst, size_t size, llama_seq_id seq_id);
 LLAMA_API size_t llama_state_seq_set_data(struct llama_context *ctx, const uint8_t *src, size_t size, llama_seq_id
@@ -536,17 +641,35 @@ LLAMA_API size_t llama_state_seq_save_file(struct llama_context *ctx, const char
     llama_token *tokens, size_t n_token_count);
 LLAMA_API size_t llama_state_seq_load_file(struct llama_context *ctx, const char *filepath, llama_seq_id dest_seq_id,
     llama_token *tokens_out, size_t n_token_capacity, size_t *n_token_count_out);
+
+/* flags: LLAMA_STATE_SEQ_FLAGS_SWA_ONLY: only what layers with a sliding window have. */
 LLAMA_API size_t llama_state_seq_get_size_ext(struct llama_context *ctx, llama_seq_id seq_id, llama_state_seq_flags
     flags);
 LLAMA_API size_t llama_state_seq_get_data_ext(struct llama_context *ctx, uint8_t *dst, size_t size, llama_seq_id
     seq_id, llama_state_seq_flags flags);
 LLAMA_API size_t llama_state_seq_set_data_ext(struct llama_context *ctx, const uint8_t *src, size_t size, llama_seq_id
     dest_seq_id, llama_state_seq_flags flags);
+
+/* ---- batches ---------------------------------------------------------------------------------------------------- */
+
+/* A batch on the caller's tokens: sequence 0, following its last, results for the last token. */
 LLAMA_API struct llama_batch llama_batch_get_one(llama_token *tokens, int32_t n_tokens);
+/* Room for n_tokens of up to n_seq_max sequences each; embd > 0: for embeddings of that width. All arrays NULL: no memory. */
 LLAMA_API struct llama_batch llama_batch_init(int32_t n_tokens, int32_t embd, int32_t n_seq_max);
 LLAMA_API void llama_batch_free(struct llama_batch batch);
+
+/* No model here has an encoder: -1. */
 LLAMA_API int32_t llama_encode(struct llama_context *ctx, struct llama_batch batch);
+/* Runs a batch and remembers it. Each sequence goes on at its last position + 1.
+ *    0  done; results of the previous batch are gone
+ *    1  no room in the memory: decode less, or make room
+ *    2  stopped by the abort callback
+ *   -1  the batch is wrong: a token, sequence, position or size out of range
+ *  < -1  no memory, or a device failed
+ * Unless 0 is returned, the memory is as before, except that a sliding window may have lost its oldest tokens. */
 LLAMA_API int32_t llama_decode(struct llama_context *ctx, struct llama_batch batch);
+
+/* A batch that grows, of up to n_batch tokens. Tokens are known by their index, which add returns; -1: full, or no such sequence. */
 LLAMA_API struct llama_batch_ext *llama_batch_ext_init(struct llama_context *ctx);
 LLAMA_API void llama_batch_ext_free(struct llama_batch_ext *batch);
 LLAMA_API void llama_batch_ext_clear(struct llama_batch_ext *batch);
@@ -557,26 +680,44 @@ LLAMA_API int32_t llama_batch_ext_add_embd(struct llama_batch_ext *batch, llama_
 LLAMA_API bool llama_batch_ext_add_seq(struct llama_batch_ext *batch, int32_t idx, llama_seq_id seq_id);
 LLAMA_API bool llama_batch_ext_set_embd_token(struct llama_batch_ext *batch, int32_t idx, struct llama_embd embd);
 LLAMA_API bool llama_batch_ext_set_embd_state(struct llama_batch_ext *batch, int32_t idx, struct llama_embd embd);
+/* Results are wanted of the tokens so marked; without any mark, of the last. */
 LLAMA_API bool llama_batch_ext_set_output_embd(struct llama_batch_ext *batch, int32_t idx, bool value);
 LLAMA_API bool llama_batch_ext_set_output_logits(struct llama_batch_ext *batch, int32_t idx, bool value);
 LLAMA_API bool llama_batch_ext_set_pos(struct llama_batch_ext *batch, int32_t idx, const llama_pos *pos);
+
+/* As llama_decode. */
 LLAMA_API int32_t llama_process(struct llama_context *ctx, enum llama_process_type type, struct llama_batch_ext
     *batch);
+
+/* ---- settings --------------------------------------------------------------------------------------------------- */
+
 LLAMA_API void llama_set_n_threads(struct llama_context *ctx, int32_t n_threads, int32_t n_threads_batch);
 LLAMA_API int32_t llama_n_threads(struct llama_context *ctx);
 LLAMA_API int32_t llama_n_threads_batch(struct llama_context *ctx);
+
 LLAMA_API void llama_set_embeddings(struct llama_context *ctx, bool embeddings);
 LLAMA_API void llama_set_causal_attn(struct llama_context *ctx, bool causal_attn);
 LLAMA_API bool llama_get_causal_attn(const struct llama_context *ctx);
 GGML_DEPRECATED(LLAMA_API void llama_set_warmup(struct llama_context *ctx, bool warmup), "old");
+/* Called often, from a computing thread: true stops. */
 LLAMA_API void llama_set_abort_callback(struct llama_context *ctx, ggml_abort_callback abort_callback, void
     *abort_callback_data);
+/* Wait until results are there. llama_decode does. */
 LLAMA_API void llama_synchronize(struct llama_context *ctx);
+
+/* ---- results of the last batch ---------------------------------------------------------------------------------- */
+
+/* [n_vocab, rows]: a row for each token whose results were wanted, in order. Valid until the next batch. NULL: there are none. */
 LLAMA_API float *llama_get_logits(struct llama_context *ctx);
+/* The row of token i of the batch; negative: counted from the last row. NULL after a line of log: it was not wanted. */
 LLAMA_API float *llama_get_logits_ith(struct llama_context *ctx, int32_t i);
+/* The same for hidden states, [n_embd, rows], with params.embeddings. */
 LLAMA_API float *llama_get_embeddings(struct llama_context *ctx);
 LLAMA_API float *llama_get_embeddings_ith(struct llama_context *ctx, int32_t i);
+/* [n_embd]: pooled over the sequence's tokens of the batch, with a pooling_type. */
 LLAMA_API float *llama_get_embeddings_seq(struct llama_context *ctx, llama_seq_id seq_id);
+
+/* Results of samplers inside the graph. There are none: llama_set_sampler returns false, these NULL and 0. */
 LLAMA_API llama_token llama_get_sampled_token_ith(struct llama_context *ctx, int32_t i);
 LLAMA_API float *llama_get_sampled_probs_ith(struct llama_context *ctx, int32_t i);
 LLAMA_API uint32_t llama_get_sampled_probs_count_ith(struct llama_context *ctx, int32_t i);
@@ -686,11 +827,21 @@ LLAMA_API struct llama_sampler *llama_sampler_init_logit_bias(int32_t n_vocab, i
 LLAMA_API struct llama_sampler *llama_sampler_init_infill(const struct llama_vocab *vocab);
 LLAMA_API uint32_t llama_sampler_get_seed(const struct llama_sampler *smpl);
 LLAMA_API llama_token llama_sampler_sample(struct llama_sampler *smpl, struct llama_context *ctx, int32_t idx);
+
+/* ---- names of split files --------------------------------------------------------------------------------------- */
+
+/* <prefix>-00002-of-00005.gguf for split_no 1 of 5. The length; 0: it does not fit. */
 LLAMA_API int32_t llama_split_path(char *split_path, size_t maxlen, const char *path_prefix, int32_t split_no, int32_t
     split_count);
+/* The prefix of such a name. The length; 0: the name is another or does not fit. */
 LLAMA_API int32_t llama_split_prefix(char *split_prefix, size_t maxlen, const char *split_path, int32_t split_no,
     int32_t split_count);
+
+/* ---- log and figures -------------------------------------------------------------------------------------------- */
+
+/* Instruction sets and threads in one line. A static buffer. */
 LLAMA_API const char *llama_print_system_info(void);
+/* Where lines of log go; NULL: to stderr. */
 LLAMA_API void llama_log_get(ggml_log_callback *log_callback, void **user_data);
 LLAMA_API void llama_log_set(ggml_log_callback log_callback, void *user_data);
 LLAMA_API struct llama_perf_context_data llama_perf_context(const struct llama_context *ctx);

@@ -257,17 +257,16 @@ static bool data_check(const struct llama_model *m) {
 
 /* ---- the model ------------------------------------------------------------------------------------------------------- */
 
-static struct ggml_tensor **all_tensors(const struct llama_model *m, size_t *n) {
-    *n = 0;
-    for (int i = 0; i < m->n_parts; i++) *n += (size_t) gguf_get_n_tensors(m->parts[i].gguf);
-    struct ggml_tensor **list = malloc((*n + 1)*sizeof *list);
-    if (!list) return NULL;
-    size_t at = 0;
+/* The tensors of all parts into `list`, unless that is NULL. Their number. */
+static size_t list_tensors(const struct llama_model *m, struct ggml_tensor **list) {
+    size_t n = 0;
     for (int i = 0; i < m->n_parts; i++) {
         struct ggml_context *ctx = m->parts[i].tensors;
-        for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) list[at++] = t;
+        for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t), n++) {
+            if (list) list[n] = t;
+        }
     }
-    return list;
+    return n;
 }
 
 /* Rows of the embedding: as many as there are tokens; a file without tokens states them or lets the tensor tell. */
@@ -282,21 +281,23 @@ static bool vocab_size(struct llama_model *m) {
     return m->h.n_vocab > 0;
 }
 
-static bool weights_load(struct llama_model *m, const struct llama_model_params *params) {
-    struct name_index index;
-    m->layers = calloc(m->h.n_layer, sizeof *m->layers);
-    index.sorted = all_tensors(m, &index.n);
+static bool weights_list(struct llama_model *m) {
+    struct name_index index = { .n = list_tensors(m, NULL) };
+    m->layers    = calloc(m->h.n_layer, sizeof *m->layers);
+    index.sorted = malloc((index.n + 1)*sizeof *index.sorted);
     bool ok = m->layers && index.sorted;
     if (!ok) log_error("%s: out of memory", model_file_name(m));
+    if (ok) list_tensors(m, index.sorted);
     for (size_t i = 0; ok && i < index.n; i++) {
         m->n_params += (uint64_t) ggml_nelements(index.sorted[i]);
         m->n_bytes  += ggml_nbytes(index.sorted[i]);
     }
-    ok = ok && weights_find(m, &index) && data_place(m, params) && (!params->check_tensors || data_check(m));
+    ok = ok && weights_find(m, &index);
     free(index.sorted);
     return ok;
 }
 
+/* Everything but the weights' data. */
 static bool model_fill(struct llama_model *m, const struct llama_model_params *params) {
     m->vocab_only = params->vocab_only;
     m->device     = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
@@ -308,7 +309,12 @@ static bool model_fill(struct llama_model *m, const struct llama_model_params *p
     if (!m->vocab_only && !keys_read(m))                           return false;
     if (!(m->vocab = vocab_new(m->parts[0].gguf)))                 return false;
     if (m->vocab_only) return true;
-    return vocab_size(m) && weights_load(m, params);
+    return vocab_size(m) && weights_list(m);
+}
+
+static bool model_load(struct llama_model *m, const struct llama_model_params *params) {
+    if (!model_fill(m, params)) return false;
+    return m->vocab_only || (data_place(m, params) && (!params->check_tensors || data_check(m)));
 }
 
 static struct llama_model *model_new(void) {
@@ -337,7 +343,7 @@ struct llama_model *llama_model_load_from_splits(const char **paths, size_t n_pa
     const int64_t start = ggml_time_us();
     struct llama_model *m = model_new();
     if (!m) return NULL;
-    return finish(m, part_open(m, paths[0]) && splits_open(m, paths, n_paths) && model_fill(m, &params), start);
+    return finish(m, part_open(m, paths[0]) && splits_open(m, paths, n_paths) && model_load(m, &params), start);
 }
 
 struct llama_model *llama_model_load_from_file(const char *path_model, struct llama_model_params params) {
@@ -349,11 +355,55 @@ struct llama_model *llama_model_load_from_file_ptr(FILE *file, struct llama_mode
     struct llama_model *m = file ? model_new() : NULL;
     if (!m) return NULL;
     struct part *p = &m->parts[m->n_parts++];
-    return finish(m, file_open_stream(&p->file, file) && part_parse(p) && part_has_data(p) && model_fill(m, &params), start);
+    return finish(m, file_open_stream(&p->file, file) && part_parse(p) && part_has_data(p) && model_load(m, &params), start);
 }
 
 struct llama_model *llama_load_model_from_file(const char *path_model, struct llama_model_params params) {
     return llama_model_load_from_file(path_model, params);
+}
+
+/* ---- a model without a file ---------------------------------------------------------------------------------------------- */
+
+/* Tensors without data, as the infos describe them. */
+static struct ggml_context *tensors_described(const struct gguf_context *g) {
+    const int64_t n = gguf_get_n_tensors(g);
+    struct ggml_context *ctx = ggml_init((struct ggml_init_params) { (size_t) n*ggml_tensor_overhead(), NULL, true });
+    for (int64_t i = 0; ctx && i < n; i++) {
+        struct ggml_tensor *t = ggml_new_tensor(ctx, gguf_get_tensor_type(g, i), GGML_MAX_DIMS, gguf_get_tensor_ne(g, i));
+        if (t) ggml_set_name(t, gguf_get_tensor_name(g, i));
+    }
+    return ctx;
+}
+
+static bool data_ask(struct llama_model *m, llama_model_set_tensor_data_t set_tensor_data, void *user_data) {
+    struct part *p = &m->parts[0];
+    p->buffer = ggml_backend_alloc_ctx_tensors_from_buft(p->tensors, ggml_backend_dev_buffer_type(m->device));
+    if (!p->buffer) {
+        log_error("model: out of memory for the weights");
+        return false;
+    }
+    ggml_backend_buffer_set_usage(p->buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+    m->bytes_private = ggml_backend_buffer_get_size(p->buffer);
+    for (struct ggml_tensor *t = ggml_get_first_tensor(p->tensors); t; t = ggml_get_next_tensor(p->tensors, t)) {
+        set_tensor_data(t, user_data);
+    }
+    return true;
+}
+
+struct llama_model *llama_model_init_from_user(struct gguf_context *metadata, llama_model_set_tensor_data_t set_tensor_data,
+                                               void *set_tensor_data_ud, struct llama_model_params params) {
+    const int64_t start = ggml_time_us();
+    struct llama_model *m = metadata && set_tensor_data ? model_new() : NULL;
+    if (!m) return NULL;
+    struct part *p = &m->parts[m->n_parts++];
+    p->gguf    = gguf_init_empty();
+    p->tensors = tensors_described(metadata);
+    if (p->gguf) gguf_set_kv(p->gguf, metadata);
+    if (!p->gguf || !p->tensors) {
+        log_error("model: out of memory");
+        return finish(m, false, start);
+    }
+    return finish(m, model_fill(m, &params) && (m->vocab_only || data_ask(m, set_tensor_data, set_tensor_data_ud)), start);
 }
 
 void llama_model_free(struct llama_model *m) {

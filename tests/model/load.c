@@ -319,6 +319,46 @@ static void test_splits(void) {
     tiny_free(&t);
 }
 
+/* ---- without a file ------------------------------------------------------------------------------------------------------ */
+
+static void copy_data(struct ggml_tensor *t, void *tiny) {
+    memcpy(t->data, ggml_get_tensor(((struct tiny *) tiny)->ctx, t->name)->data, ggml_nbytes(t));
+}
+
+static void test_from_user(void) {
+    struct tiny t = tiny_new(tiny_llama());
+    tiny_log_clear();
+    struct llama_model *m = llama_model_init_from_user(t.g, copy_data, &t, llama_model_default_params());
+    CHECK(m, "%s", tiny_log);
+    const struct ggml_tensor *want = ggml_get_tensor(t.ctx, "blk.0.ffn_down.weight");
+    CHECK(m && !memcmp(m->layers[0].t[FFN_DOWN]->data, want->data, ggml_nbytes(want)), "other bytes");
+    llama_model_free(m);
+    tiny_u32(&t, "attention.head_count", 0);
+    CHECK(!llama_model_init_from_user(t.g, copy_data, &t, llama_model_default_params()) && tiny_errors == 1, "%s", tiny_log);
+    tiny_free(&t);
+}
+
+/* A model that was written and is read again has the same weights and keys. */
+static void test_save(void) {
+    struct tiny t = tiny_new(tiny_llama());
+    char copy[80];
+    snprintf(copy, sizeof copy, "%s.copy", t.path);
+    tiny_write(&t);
+    struct llama_model *m = load(t.path);
+    if (m) llama_model_save_to_file(m, copy);
+    struct llama_model *again = load(copy);
+    CHECK(again && llama_model_n_params(again) == llama_model_n_params(m) && llama_model_meta_count(again) == llama_model_meta_count(m), "%s", tiny_log);
+    const struct ggml_tensor *want = ggml_get_tensor(t.ctx, "blk.0.ffn_down.weight");
+    CHECK(again && !memcmp(again->layers[0].t[FFN_DOWN]->data, want->data, ggml_nbytes(want)), "other bytes");
+    tiny_log_clear();
+    if (m) llama_model_save_to_file(m, "/nonexistent/model.gguf");
+    CHECK(tiny_errors > 0, "a failure to write is silent");
+    llama_model_free(m);
+    llama_model_free(again);
+    unlink(copy);
+    tiny_free(&t);
+}
+
 int main(void) {
     llama_log_set(tiny_catch, NULL);
     test_bad_keys();
@@ -333,5 +373,7 @@ int main(void) {
     test_overrides();
     test_questions();
     test_splits();
+    test_from_user();
+    test_save();
     return DONE();
 }
