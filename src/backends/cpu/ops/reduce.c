@@ -52,17 +52,17 @@ void op_cumsum(const struct cpu_task *t, struct ggml_tensor *dst) {
 /* ---- choice and count ---------------------------------------------------------------------------------------------- */
 
 /* The first of the largest elements; NaN is passed over; 0 when there is nothing else. */
-static int32_t first_max(int64_t n, const float *x) {
-    int64_t best = 0;
-    for (int64_t i = 0; i < n; i++) if (x[i] > x[best] || (x[best] != x[best] && x[i] == x[i])) best = i;
-    return (int32_t) best;
+static int32_t first_max(const struct cpu_task *t, int64_t n, const float *x) {
+    const float max = t->k->f.max(n, x);
+    for (int64_t i = 0; i < n; i++) if (x[i] == max) return (int32_t) i;
+    return 0;
 }
 
 void op_argmax(const struct cpu_task *t, struct ggml_tensor *dst) {
     const struct ggml_tensor *x = dst->src[0];
     int64_t r0, r1;
     while (next_rows(t, x->ne[1], x->ne[0], &r0, &r1)) for (int64_t r = r0; r < r1; r++) {
-        *(int32_t *) (void *) element(dst, r, 0, 0, 0) = first_max(x->ne[0], row_whole(t, x, r));
+        *(int32_t *) (void *) element(dst, r, 0, 0, 0) = first_max(t, x->ne[0], row_whole(t, x, r));
     }
 }
 bool supports_argmax(const struct ggml_tensor *dst) { return row_readable(dst->src[0]); }

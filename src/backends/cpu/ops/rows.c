@@ -75,7 +75,7 @@ static void set_row(const struct cpu_task *t, const struct ggml_tensor *x, const
  * number the last remains, whoever computes. */
 void op_set_rows(const struct cpu_task *t, struct ggml_tensor *dst) {
     const struct ggml_tensor *x = dst->src[0], *ids = dst->src[1];
-    const int64_t wanted = ggml_nelements(x)/CHUNK + 1, chunks = wanted < 64 ? wanted : 64;
+    const int64_t wanted = t->nth == 1 ? 1 : ggml_nelements(x)/CHUNK + 1, chunks = wanted < 64 ? wanted : 64;
     int64_t chunk;
     while (task_chunk(t, chunks, &chunk)) for (int64_t r = 0, i1 = 0, i2 = 0, i3 = 0; r < n_rows(x); r++) {
         const int64_t id = index_at(ids, i1, wrap(i2, ids->ne[1]), wrap(i3, ids->ne[2]));

@@ -1,87 +1,114 @@
-/* ARGSORT TOP_K. Equal elements keep their order, NaN comes last whatever the order, so each row has one answer. */
+/* ARGSORT TOP_K. Equal elements keep their order, NaN comes last whatever the order, so each row has one answer: an element
+ * and its place become one number, and these numbers are all different. */
 
 #include "rows.h"
 
 #include <string.h>
 
-/* Whether element i of x stands before element j. sign -1: the largest first. */
-static bool before(const float *x, float sign, int32_t i, int32_t j) {
-    const float a = x[i]*sign, b = x[j]*sign;
-    if (a != a || b != b) return b != b && (a == a || i < j);
-    return a < b || (a == b && i < j);
+/* Numbers in the order wanted: the float as an integer that grows (or falls) with it, then the place. */
+static uint64_t sort_key(float v, int64_t place, bool descending) {
+    const uint32_t bits = f32_bits(v + 0.0f);                   /* -0 is 0 */
+    const uint32_t rising = bits >> 31 ? ~bits : bits | 0x80000000u;
+    const uint32_t code = v != v ? UINT32_MAX : descending ? ~rising : rising;
+    return (uint64_t) code << 32 | (uint64_t) place;
+}
+static int32_t place_of(uint64_t key) { return (int32_t) (key & UINT32_MAX); }
+
+static size_t key_bytes(const struct ggml_tensor *x, int copies) {
+    return ((size_t) x->ne[0]*sizeof(uint64_t)*(size_t) copies + 63) & ~(size_t) 63;
+}
+/* This worker's keys, behind the rows that all of them load. */
+static uint64_t *keys_of(const struct cpu_task *t, const struct ggml_tensor *dst, int copies) {
+    const size_t rows = scratch_source_row(dst, t->nth);
+    return (uint64_t *) (void *) ((char *) t->scratch + rows + key_bytes(dst->src[0], copies)*(size_t) t->ith);
 }
 
 /* ---- all of them --------------------------------------------------------------------------------------------------- */
 
-/* Runs a[lo .. mid-1] and a[mid .. hi-1] as one run in b. */
-static void merge(const float *x, float sign, const int32_t *a, int32_t *b, int64_t lo, int64_t mid, int64_t hi) {
-    for (int64_t i = lo, j = mid, k = lo; k < hi; k++) {
-        b[k] = j == hi || (i < mid && !before(x, sign, a[j], a[i])) ? a[i++] : a[j++];
+enum { RUN = 16 };
+
+static void insertion_sort(uint64_t *a, int64_t n) {
+    for (int64_t i = 1; i < n; i++) {
+        const uint64_t v = a[i];
+        int64_t j = i;
+        for (; j > 0 && a[j - 1] > v; j--) a[j] = a[j - 1];
+        a[j] = v;
     }
 }
-
-/* Merge sort from runs of one upwards; `spare` holds n as well. */
-static void sort_row(int64_t n, const float *x, float sign, int32_t *order, int32_t *spare) {
-    int32_t *a = order, *b = spare;
-    for (int64_t i = 0; i < n; i++) a[i] = (int32_t) i;
-    for (int64_t run = 1; run < n; run *= 2) {
-        for (int64_t lo = 0; lo < n; lo += 2*run) {
-            const int64_t mid = lo + run < n ? lo + run : n, hi = mid + run < n ? mid + run : n;
-            merge(x, sign, a, b, lo, mid, hi);
+/* a[0 .. mid-1] and a[mid .. n-1] as one run in b. */
+static void merge(const uint64_t *a, uint64_t *b, int64_t mid, int64_t n) {
+    for (int64_t i = 0, j = mid, k = 0; k < n; k++) b[k] = j == n || (i < mid && a[i] < a[j]) ? a[i++] : a[j++];
+}
+/* Sorted runs, merged in pairs upwards between a and b; returns where the whole lies. */
+static const uint64_t *merge_sort(uint64_t *a, uint64_t *b, int64_t n) {
+    for (int64_t i = 0; i < n; i += RUN) insertion_sort(a + i, n - i < RUN ? n - i : RUN);
+    for (int64_t run = RUN; run < n; run *= 2) {
+        for (int64_t i = 0; i < n; i += 2*run) {
+            const int64_t end = n - i < 2*run ? n - i : 2*run;
+            merge(a + i, b + i, end < run ? end : run, end);
         }
-        int32_t *const swap = a;
+        uint64_t *const swap = a;
         a = b, b = swap;
     }
-    if (a != order) memcpy(order, a, (size_t) n*sizeof *a);
+    return a;
 }
 
-static size_t spare_bytes(const struct ggml_tensor *x) { return ((size_t) x->ne[0]*sizeof(int32_t) + 63) & ~(size_t) 63; }
-
 size_t scratch_argsort(const struct ggml_tensor *dst, int n_threads) {
-    return scratch_source_row(dst, n_threads) + spare_bytes(dst->src[0])*(size_t) n_threads;
+    return scratch_source_row(dst, n_threads) + key_bytes(dst->src[0], 2)*(size_t) n_threads;
 }
 
 void op_argsort(const struct cpu_task *t, struct ggml_tensor *dst) {
     const struct ggml_tensor *x = dst->src[0];
-    const float sign = param_i32(dst, 0) == GGML_SORT_ORDER_ASC ? 1.0f : -1.0f;
-    char *const spare = (char *) t->scratch + scratch_source_row(dst, t->nth) + spare_bytes(x)*(size_t) t->ith;
+    const bool descending = param_i32(dst, 0) == GGML_SORT_ORDER_DESC;
+    const int64_t n = x->ne[0];
+    uint64_t *const keys = keys_of(t, dst, 2);
     int64_t r0, r1;
-    while (next_rows(t, n_rows(x), 16*x->ne[0], &r0, &r1)) for (int64_t r = r0; r < r1; r++) {
-        sort_row(x->ne[0], row_whole(t, x, r), sign, row_number(dst, r), (int32_t *) (void *) spare);
+    while (next_rows(t, n_rows(x), 16*n, &r0, &r1)) for (int64_t r = r0; r < r1; r++) {
+        const float *const v = row_whole(t, x, r);
+        int32_t *const order = row_number(dst, r);
+        for (int64_t i = 0; i < n; i++) keys[i] = sort_key(v[i], i, descending);
+        const uint64_t *const sorted = merge_sort(keys, keys + n, n);
+        for (int64_t i = 0; i < n; i++) order[i] = place_of(sorted[i]);
     }
 }
 
-/* ---- the first k --------------------------------------------------------------------------------------------------- */
+/* ---- the first k: a heap with the last of them on top --------------------------------------------------------------- */
 
-/* A heap of n elements whose last in order stands at the top: restores it below place i. */
-static void sift(const float *x, int32_t *heap, int64_t n, int64_t i) {
+static void sift(uint64_t *heap, int64_t n, int64_t i) {
+    const uint64_t v = heap[i];
     for (int64_t child; (child = 2*i + 1) < n; i = child) {
-        if (child + 1 < n && before(x, -1.0f, heap[child], heap[child + 1])) child++;
-        if (!before(x, -1.0f, heap[i], heap[child])) return;
-        const int32_t swap = heap[i];
-        heap[i] = heap[child], heap[child] = swap;
+        if (child + 1 < n && heap[child + 1] > heap[child]) child++;
+        if (heap[child] <= v) break;
+        heap[i] = heap[child];
+    }
+    heap[i] = v;
+}
+
+static void top_row(int64_t n, const float *x, int64_t k, uint64_t *heap, int32_t *best) {
+    if (k == 0) return;
+    for (int64_t i = 0; i < k; i++) heap[i] = sort_key(x[i], i, true);
+    for (int64_t i = k/2; i-- > 0; ) sift(heap, k, i);
+    for (int64_t i = k; i < n; i++) {
+        const uint64_t key = sort_key(x[i], i, true);
+        if (key > heap[0]) continue;
+        heap[0] = key;
+        sift(heap, k, 0);
+    }
+    for (int64_t i = k; i-- > 0; ) {
+        best[i] = place_of(heap[0]);
+        heap[0] = heap[i];
+        sift(heap, i, 0);
     }
 }
 
-static void top_row(int64_t n, const float *x, int64_t k, int32_t *best) {
-    for (int64_t i = 0; i < k; i++) best[i] = (int32_t) i;
-    for (int64_t i = k/2; i-- > 0; ) sift(x, best, k, i);
-    for (int64_t i = k; k > 0 && i < n; i++) {
-        if (!before(x, -1.0f, (int32_t) i, best[0])) continue;
-        best[0] = (int32_t) i;
-        sift(x, best, k, 0);
-    }
-    for (int64_t i = k; i-- > 1; ) {                    /* the last in order goes to the end */
-        const int32_t last = best[0];
-        best[0] = best[i], best[i] = last;
-        sift(x, best, i, 0);
-    }
+size_t scratch_top_k(const struct ggml_tensor *dst, int n_threads) {
+    return scratch_source_row(dst, n_threads) + key_bytes(dst->src[0], 1)*(size_t) n_threads;
 }
 
 void op_top_k(const struct cpu_task *t, struct ggml_tensor *dst) {
     const struct ggml_tensor *x = dst->src[0];
     int64_t r0, r1;
     while (next_rows(t, n_rows(x), 4*x->ne[0], &r0, &r1)) for (int64_t r = r0; r < r1; r++) {
-        top_row(x->ne[0], row_whole(t, x, r), dst->ne[0], row_number(dst, r));
+        top_row(x->ne[0], row_whole(t, x, r), dst->ne[0], keys_of(t, dst, 1), row_number(dst, r));
     }
 }
