@@ -109,7 +109,12 @@ extern const int8_t fp4_values[16];     /* E2M1, doubled: the nibbles of MXFP4 a
 /* The integer below v in magnitude, within lo .. hi; NaN is 0. */
 static inline int trunc_within(float v, int lo, int hi) { return v >= hi ? hi : v <= lo ? lo : v == v ? (int) v : 0; }
 /* The nearest integer, halves away from zero, within lo .. hi; NaN is 0. */
-static inline int round_within(float v, int lo, int hi) { return trunc_within(roundf(v), lo, hi); }
+static inline int round_within(float v, int lo, int hi) {
+    const float c = v > (float) hi ? (float) hi : v < (float) lo ? (float) lo : v == v ? v : 0.0f;
+    const int whole = (int) c;
+    const float rest = c - (float) whole;                       /* exact */
+    return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
 /* The nearest integer, halves to even, for |v| < 2^22; some 23-bit integer otherwise. */
 static inline int round_even(float v) { return (int) (f32_bits(v + 0x1.8p23f) & 0x7fffff) - 0x400000; }
 static inline int clamp_int(int v, int lo, int hi) { return v < lo ? lo : v > hi ? hi : v; }
