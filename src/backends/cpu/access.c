@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-/* Element types as numbers. Integers go through int64 and floats through float, as the interface's two kinds want. */
 static void *element(const struct ggml_tensor *t, int64_t i0, int64_t i1, int64_t i2, int64_t i3) {
     GGML_ASSERT(t->data && i0 >= 0 && i0 < t->ne[0] && i1 >= 0 && i1 < t->ne[1] && i2 >= 0 && i2 < t->ne[2] &&
                 i3 >= 0 && i3 < t->ne[3]);
@@ -18,68 +17,56 @@ static void *flat_element(const struct ggml_tensor *t, int64_t i) {
     return element(t, at[0], at[1], at[2], at[3]);
 }
 
-static float get(enum ggml_type type, const void *p) {
-    switch (type) {
-        case GGML_TYPE_I8:   return *(const int8_t  *) p;
-        case GGML_TYPE_I16:  return *(const int16_t *) p;
-        case GGML_TYPE_I32:  return (float) *(const int32_t *) p;
-        case GGML_TYPE_I64:  return (float) *(const int64_t *) p;
-        case GGML_TYPE_F64:  return (float) *(const double  *) p;
-        case GGML_TYPE_F32:  return *(const float *) p;
-        case GGML_TYPE_F16:  return f16_to_f32(*(const uint16_t *) p);
-        case GGML_TYPE_BF16: return bf16_to_f32(*(const uint16_t *) p);
-        default: GGML_ABORT("elements of type %s cannot be read singly", ggml_type_name(type));
-    }
+/* How one element of a type is read and written, as a float and as an integer. */
+#define ACCESS(tag, ctype, of_float, of_int, to_float, to_int)                                              \
+    static float   get_##tag(const void *p)            { const ctype v = *(const ctype *) p; return to_float; }  \
+    static int32_t get_int_##tag(const void *p)        { const ctype v = *(const ctype *) p; return to_int; }    \
+    static void    put_##tag(void *p, float v)         { *(ctype *) p = of_float; }                              \
+    static void    put_int_##tag(void *p, int32_t v)   { *(ctype *) p = of_int; }
+
+#define NUMBER(tag, ctype) ACCESS(tag, ctype, (ctype) v, (ctype) v, (float) v, (int32_t) v)
+NUMBER(i8,  int8_t)
+NUMBER(i16, int16_t)
+NUMBER(i32, int32_t)
+NUMBER(i64, int64_t)
+NUMBER(f32, float)
+NUMBER(f64, double)
+ACCESS(f16,  uint16_t, f32_to_f16(v),  f32_to_f16((float) v),  f16_to_f32(v),  (int32_t) f16_to_f32(v))
+ACCESS(bf16, uint16_t, f32_to_bf16(v), f32_to_bf16((float) v), bf16_to_f32(v), (int32_t) bf16_to_f32(v))
+
+struct access {
+    float   (*get)(const void *p);
+    int32_t (*get_int)(const void *p);
+    void    (*put)(void *p, float v);
+    void    (*put_int)(void *p, int32_t v);
+};
+
+#define ROW(NAME, tag) [GGML_TYPE_##NAME] = { get_##tag, get_int_##tag, put_##tag, put_int_##tag }
+static const struct access *access_of(const struct ggml_tensor *t) {
+    static const struct access table[GGML_TYPE_COUNT] = {
+        ROW(I8, i8),   ROW(I16, i16), ROW(I32, i32), ROW(I64, i64),
+        ROW(F16, f16), ROW(BF16, bf16), ROW(F32, f32), ROW(F64, f64),
+    };
+    if (!table[t->type].get) GGML_ABORT("tensor \"%s\": %s has no single elements", t->name, ggml_type_name(t->type));
+    return &table[t->type];
 }
 
-static int32_t get_int(enum ggml_type type, const void *p) {
-    switch (type) {
-        case GGML_TYPE_I32: return *(const int32_t *) p;
-        case GGML_TYPE_I64: return (int32_t) *(const int64_t *) p;
-        default:            return (int32_t) get(type, p);
-    }
-}
-
-static void put(enum ggml_type type, void *p, float v) {
-    switch (type) {
-        case GGML_TYPE_I8:   *(int8_t   *) p = (int8_t)  v; break;
-        case GGML_TYPE_I16:  *(int16_t  *) p = (int16_t) v; break;
-        case GGML_TYPE_I32:  *(int32_t  *) p = (int32_t) v; break;
-        case GGML_TYPE_I64:  *(int64_t  *) p = (int64_t) v; break;
-        case GGML_TYPE_F64:  *(double   *) p = v;           break;
-        case GGML_TYPE_F32:  *(float    *) p = v;           break;
-        case GGML_TYPE_F16:  *(uint16_t *) p = f32_to_f16(v);  break;
-        case GGML_TYPE_BF16: *(uint16_t *) p = f32_to_bf16(v); break;
-        default: GGML_ABORT("elements of type %s cannot be written singly", ggml_type_name(type));
-    }
-}
-
-static void put_int(enum ggml_type type, void *p, int32_t v) {
-    switch (type) {
-        case GGML_TYPE_I32: *(int32_t *) p = v; break;
-        case GGML_TYPE_I64: *(int64_t *) p = v; break;
-        case GGML_TYPE_I16: *(int16_t *) p = (int16_t) v; break;
-        case GGML_TYPE_I8:  *(int8_t  *) p = (int8_t)  v; break;
-        default:            put(type, p, (float) v);
-    }
-}
-
-int32_t ggml_get_i32_1d(const struct ggml_tensor *t, int i)            { return get_int(t->type, flat_element(t, i)); }
-void    ggml_set_i32_1d(const struct ggml_tensor *t, int i, int32_t v) { put_int(t->type, flat_element(t, i), v); }
-float   ggml_get_f32_1d(const struct ggml_tensor *t, int i)            { return get(t->type, flat_element(t, i)); }
-void    ggml_set_f32_1d(const struct ggml_tensor *t, int i, float v)   { put(t->type, flat_element(t, i), v); }
+int32_t ggml_get_i32_1d(const struct ggml_tensor *t, int i)            { return access_of(t)->get_int(flat_element(t, i)); }
+void    ggml_set_i32_1d(const struct ggml_tensor *t, int i, int32_t v) { access_of(t)->put_int(flat_element(t, i), v); }
+float   ggml_get_f32_1d(const struct ggml_tensor *t, int i)            { return access_of(t)->get(flat_element(t, i)); }
+void    ggml_set_f32_1d(const struct ggml_tensor *t, int i, float v)   { access_of(t)->put(flat_element(t, i), v); }
 
 int32_t ggml_get_i32_nd(const struct ggml_tensor *t, int i0, int i1, int i2, int i3) {
-    return get_int(t->type, element(t, i0, i1, i2, i3));
+    return access_of(t)->get_int(element(t, i0, i1, i2, i3));
 }
 void ggml_set_i32_nd(const struct ggml_tensor *t, int i0, int i1, int i2, int i3, int32_t v) {
-    put_int(t->type, element(t, i0, i1, i2, i3), v);
+    access_of(t)->put_int(element(t, i0, i1, i2, i3), v);
 }
 float ggml_get_f32_nd(const struct ggml_tensor *t, int i0, int i1, int i2, int i3) {
-    return get(t->type, element(t, i0, i1, i2, i3));
+    return access_of(t)->get(element(t, i0, i1, i2, i3));
 }
 void ggml_set_f32_nd(const struct ggml_tensor *t, int i0, int i1, int i2, int i3, float v) {
-    put(t->type, element(t, i0, i1, i2, i3), v);
+    access_of(t)->put(element(t, i0, i1, i2, i3), v);
 }
 
 /* Every element: `i` and `f` are the same value, written as what the type is. */
@@ -89,8 +76,8 @@ static struct ggml_tensor *fill(struct ggml_tensor *t, bool integer, int32_t i, 
         row_index(t, r, &i1, &i2, &i3);
         for (int64_t i0 = 0; i0 < t->ne[0]; i0++) {
             void *p = element(t, i0, i1, i2, i3);
-            if (integer) put_int(t->type, p, i);
-            else         put(t->type, p, f);
+            if (integer) access_of(t)->put_int(p, i);
+            else         access_of(t)->put(p, f);
         }
     }
     return t;
