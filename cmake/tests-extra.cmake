@@ -44,7 +44,7 @@ foreach(row ${header_languages})
 endforeach()
 
 # threads counted by the test itself (tests/interpose.h)
-foreach(test cpu_threads core_sched core_backend)
+foreach(test cpu_threads cpu_compute core_sched core_backend)
     if(TARGET test_${test})
         target_link_options(test_${test} PRIVATE -Wl,--wrap=pthread_create)
     endif()
@@ -59,3 +59,24 @@ if(BUILD_SHARED_LIBS AND CMAKE_NM AND NOT ARENITE_SANITIZE)
     add_test(NAME core/symbols COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} "-DLIBRARIES=${shared_objects}"
         -DSOURCE=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/tests/core/symbols.cmake)
 endif()
+
+# backends in shared objects:  file name    name         further definitions
+set(plugins                    "rpc         rpc          VERSION=2"
+                               "metal       metal        VERSION=1"
+                               "musa        musa         VERSION=2 WITHOUT_INIT"
+                               "sycl-none   sycl_none    VERSION=2 SCORE=0"
+                               "sycl-poor   sycl_poor    VERSION=2 SCORE=3"
+                               "sycl-good   sycl_good    VERSION=2 SCORE=7")
+foreach(row ${plugins})
+    separate_arguments(row UNIX_COMMAND "${row}")
+    list(POP_FRONT row file name)
+    string(REPLACE "_" " " name ${name})
+    add_library(plugin-${file} MODULE tests/plugin/plugin.c)
+    target_compile_definitions(plugin-${file} PRIVATE GGML_SHARED "PLUGIN=\"${name}\"" ${row})
+    target_include_directories(plugin-${file} PRIVATE include src/core)
+    target_link_libraries(plugin-${file} PRIVATE arenite_flags)
+    set_target_properties(plugin-${file} PROPERTIES OUTPUT_NAME ggml-${file}
+        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/plugins)
+    add_dependencies(test_core_plugin plugin-${file})
+endforeach()
+target_compile_definitions(test_core_plugin PRIVATE PLUGIN_DIR="${PROJECT_BINARY_DIR}/tests/plugins")

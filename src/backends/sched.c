@@ -50,6 +50,7 @@ struct ggml_backend_sched {
     ggml_backend_event_t       events[MAX_BACKENDS][MAX_COPIES];
     ggml_gallocr_t             galloc;
     bool                       op_offload, is_reset, is_alloc, out_of_memory;
+    bool                       has_copies;  /* copy_of holds something */
     size_t                     graph_size;
 
     /* what is known of a tensor, by its slot in `seen` */
@@ -437,14 +438,25 @@ static void optimize_splits(ggml_backend_sched_t s, struct ggml_cgraph *graph) {
     }
 }
 
+/* What an earlier split that was not reset has left. */
+static void forget_copies(ggml_backend_sched_t s) {
+    const size_t n = (size_t) s->n_backends*(size_t) s->n_copies;
+    for (size_t i = 0; s->has_copies && i < s->seen.size; i++) {
+        if (hash_used(&s->seen, i)) memset(s->copy_of + i*n, 0, n*sizeof *s->copy_of);
+    }
+    s->has_copies = false;
+}
+
 /* Splits the graph and lists it for the allocator; false when out of memory, the graph being as it was. */
 static bool split_graph(ggml_backend_sched_t s, struct ggml_cgraph *graph) {
     GGML_ASSERT(graph && (size_t) graph->n_nodes + (size_t) graph->n_leafs <= s->graph_size &&
                 "the graph fits the size given to ggml_backend_sched_new");
     restore_sources(s, graph);
+    forget_copies(s);
     s->splits.n = s->inputs.n = s->graph_inputs.n = s->deps.n = s->nodes.n = s->leafs.n = s->node_ids.n = s->leaf_ids.n = 0;
     s->n_made = 0;
     s->is_reset = s->out_of_memory = false;
+    s->has_copies = true;
     assign(s, graph);
     split_nodes(s, graph);
     if (!s->out_of_memory) {
@@ -656,7 +668,8 @@ void ggml_backend_sched_free(ggml_backend_sched_t s) {
 
 void ggml_backend_sched_reset(ggml_backend_sched_t s) {
     if (!s->is_reset) ggml_hash_set_reset(&s->seen);
-    s->is_reset = true;
+    s->is_reset   = true;
+    s->has_copies = false;
     s->is_alloc = false;
 }
 

@@ -378,7 +378,9 @@ static bool life_without(long n) {
     ggml_backend_t backends[] = { ltd, own };
     fail_at = n;
     ggml_backend_sched_t s = ggml_backend_sched_new(backends, NULL, 2, 256, true, false);
-    bool ok = s && ggml_backend_sched_reserve(s, m.graph) && ggml_backend_sched_alloc_graph(s, m.graph);
+    bool ok = s && ggml_backend_sched_reserve(s, m.graph);
+    const bool reserved = ok;
+    ok = ok && ggml_backend_sched_alloc_graph(s, m.graph);
     if (ok) {
         ggml_backend_tensor_set(m.x, m.X, 0, sizeof m.X);
         const enum ggml_status status = ggml_backend_sched_graph_compute(s, m.graph);
@@ -390,6 +392,7 @@ static bool life_without(long n) {
     const bool none_left = fail_at > 0;
     fail_at = 0;
     CHECK(ok || !none_left, "allocation %ld", n);
+    if (s && !reserved) CHECK(ggml_backend_sched_reserve(s, m.graph), "allocation %ld: the same again", n);
     if (s && !ok) {
         ggml_backend_sched_reset(s);
         ggml_free(m.ctx);
