@@ -1151,8 +1151,8 @@ GGML_API struct ggml_tensor *ggml_im2col_3d(struct ggml_context *ctx, struct ggm
 /* a [K*oc, T], overlapping windows of K added at steps s0: [(T - 1)*s0 + K - 2*p0, oc]. */
 GGML_API struct ggml_tensor *ggml_col2im_1d(struct ggml_context *ctx, struct ggml_tensor *a, int s0, int oc, int p0);
 
-/* a [K, IC, OC], b [L, IC, N] -> [OL, OC, N], by columns and a product; columns are F16 only for an F16 kernel. _ph:
- * p = K/2. _dw: a [K, 1, C], each channel on its own. */
+/* a [K, IC, OC], b [L, IC, N] -> [OL, OC, N], by columns and a product, so a is of any type. _ph: p = K/2. _dw: a
+ * [K, 1, C], each channel on its own. */
 GGML_API struct ggml_tensor *ggml_conv_1d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
     int s0, int p0, int d0);
 GGML_API struct ggml_tensor *ggml_conv_1d_ph(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
@@ -1177,7 +1177,7 @@ GGML_API struct ggml_tensor *ggml_conv_2d_dw(struct ggml_context *ctx, struct gg
 GGML_API struct ggml_tensor *ggml_conv_3d(struct ggml_context *ctx, struct ggml_tensor *a, struct ggml_tensor *b,
     int64_t IC, int s0, int s1, int s2, int p0, int p1, int p2, int d0, int d1, int d2);
 
-/* The same as one node each, without columns in memory; kernel F32 or F16, data F32. conv_2d_dw_direct keeps data
+/* The same as one node each, without columns in memory; kernel F32, F16 or BF16, data F32. conv_2d_dw_direct keeps data
  * whose channels lie innermost that way. */
 GGML_API struct ggml_tensor *ggml_conv_2d_direct(struct ggml_context *ctx, struct ggml_tensor *a,
     struct ggml_tensor *b, int s0, int s1, int p0, int p1, int d0, int d1);

@@ -1,7 +1,7 @@
 /* Builders of convolutions: columns for a matrix product, the compositions over them, and the direct ops.
  *
- * A kernel is [KW, KH, IC, OC], data [W, H, IC, N], the result [OW, OH, OC, N]. Columns are kept in F16 only where the
- * kernel itself is F16; otherwise in F32. */
+ * A kernel is [KW, KH, IC, OC], data [W, H, IC, N], the result [OW, OH, OC, N]. In a composition the kernel stands first in
+ * the product, so that it may be of any type, and columns keep the data's precision. */
 
 #include "build.h"
 
@@ -11,8 +11,8 @@ static int64_t conv_positions(int64_t n, int64_t k, int s, int p, int d) {
     return s > 0 && d > 0 && room >= 0 ? room/s + 1 : 0;
 }
 
-static enum ggml_type column_type(const tensor *kernel) {
-    return kernel->type == GGML_TYPE_F16 ? GGML_TYPE_F16 : GGML_TYPE_F32;
+static enum ggml_type column_type(const tensor *data) {
+    return data && data->type == GGML_TYPE_F16 ? GGML_TYPE_F16 : GGML_TYPE_F32;
 }
 
 /* ---- columns ------------------------------------------------------------------------------------------------------- */
@@ -65,18 +65,16 @@ tensor *ggml_col2im_1d(context *ctx, tensor *a, int s0, int oc, int p0) {
 
 /* ---- compositions -------------------------------------------------------------------------------------------------- */
 
-/* columns [taps, ...] x kernel of oc outputs, each of `taps` elements -> [positions, n, oc], positions*n columns in all;
- * then the outputs in front of the batch: [positions, oc, n]. */
+/* Kernels of `taps` elements, oc of them, over the columns of n*positions windows: [positions, oc, n]. */
 static tensor *product_of_columns(context *ctx, tensor *columns, tensor *kernel, int64_t oc, int64_t positions, int64_t n) {
     if (!columns) return NULL;
-    tensor *t = ggml_mul_mat(ctx, ggml_reshape_2d(ctx, columns, columns->ne[0], positions*n),
-                             ggml_reshape_2d(ctx, kernel, columns->ne[0], oc));
-    if (n == 1) return ggml_reshape_3d(ctx, t, positions, oc, 1);
-    return ggml_cont(ctx, ggml_permute(ctx, ggml_reshape_3d(ctx, t, positions, n, oc), 0, 2, 1, 3));
+    const int64_t taps = columns->ne[0];
+    tensor *t = ggml_mul_mat(ctx, ggml_reshape_2d(ctx, kernel, taps, oc), ggml_reshape_3d(ctx, columns, taps, positions, n));
+    return ggml_cont(ctx, ggml_transpose(ctx, t));
 }
 
 tensor *ggml_conv_1d(context *ctx, tensor *a, tensor *b, int s0, int p0, int d0) {
-    tensor *columns = a ? ggml_im2col(ctx, a, b, s0, 0, p0, 0, d0, 0, false, column_type(a)) : NULL;
+    tensor *columns = a ? ggml_im2col(ctx, a, b, s0, 0, p0, 0, d0, 0, false, column_type(b)) : NULL;
     return columns ? product_of_columns(ctx, columns, a, a->ne[2], columns->ne[1], columns->ne[2]) : NULL;
 }
 tensor *ggml_conv_1d_ph(context *ctx, tensor *a, tensor *b, int s, int d) {
@@ -89,7 +87,7 @@ tensor *ggml_conv_1d_dw(context *ctx, tensor *a, tensor *b, int s0, int p0, int 
     REQUIRE(__func__, a->ne[1] == 1 && same_ne(a, 2, b, 1) && a->ne[3] == 1 && b->ne[3] == 1, a, b);
     const int64_t c = b->ne[1], n = b->ne[2];
     tensor *columns = ggml_im2col(ctx, a, ggml_reshape_3d(ctx, b, b->ne[0], 1, c*n), s0, 0, p0, 0, d0, 0, false,
-                                  column_type(a));
+                                  column_type(b));
     if (!columns) return NULL;
     tensor *t = ggml_mul_mat(ctx, a, ggml_reshape_4d(ctx, columns, columns->ne[0], columns->ne[1], c, n));
     return ggml_reshape_3d(ctx, t, columns->ne[1], c, n);
@@ -99,7 +97,7 @@ tensor *ggml_conv_1d_dw_ph(context *ctx, tensor *a, tensor *b, int s0, int d0) {
 }
 
 tensor *ggml_conv_2d(context *ctx, tensor *a, tensor *b, int s0, int s1, int p0, int p1, int d0, int d1) {
-    tensor *columns = a ? ggml_im2col(ctx, a, b, s0, s1, p0, p1, d0, d1, true, column_type(a)) : NULL;
+    tensor *columns = a ? ggml_im2col(ctx, a, b, s0, s1, p0, p1, d0, d1, true, column_type(b)) : NULL;
     if (!columns) return NULL;
     const int64_t ow = columns->ne[1], oh = columns->ne[2], n = columns->ne[3];
     return ggml_reshape_4d(ctx, product_of_columns(ctx, columns, a, a->ne[3], ow*oh, n), ow, oh, a->ne[3], n);
@@ -117,7 +115,7 @@ tensor *ggml_conv_2d_dw(context *ctx, tensor *a, tensor *b, int s0, int s1, int 
     const int64_t c = b->ne[2], n = b->ne[3], taps = a->ne[0]*a->ne[1];
     tensor *kernel = ggml_reshape_4d(ctx, a, taps, 1, c, 1);
     tensor *columns = ggml_im2col(ctx, a, ggml_reshape_4d(ctx, b, b->ne[0], b->ne[1], 1, c*n), s0, s1, p0, p1, d0, d1, true,
-                                  column_type(a));
+                                  column_type(b));
     if (!columns) return NULL;
     const int64_t ow = columns->ne[1], oh = columns->ne[2];
     tensor *t = ggml_mul_mat(ctx, kernel, ggml_reshape_4d(ctx, columns, taps, ow*oh, c, n));
@@ -126,7 +124,7 @@ tensor *ggml_conv_2d_dw(context *ctx, tensor *a, tensor *b, int s0, int s1, int 
 
 tensor *ggml_conv_3d(context *ctx, tensor *a, tensor *b, int64_t IC, int s0, int s1, int s2, int p0, int p1, int p2,
                      int d0, int d1, int d2) {
-    tensor *columns = a ? ggml_im2col_3d(ctx, a, b, IC, s0, s1, s2, p0, p1, p2, d0, d1, d2, column_type(a)) : NULL;
+    tensor *columns = a ? ggml_im2col_3d(ctx, a, b, IC, s0, s1, s2, p0, p1, p2, d0, d1, d2, column_type(b)) : NULL;
     if (!columns) return NULL;
     const int64_t oc = a->ne[3]/IC, n = b->ne[3]/IC, ow = columns->ne[1], oh = columns->ne[2], od = columns->ne[3]/n;
     return ggml_reshape_4d(ctx, product_of_columns(ctx, columns, a, oc, ow*oh*od, n), ow, oh, od, oc*n);

@@ -9,16 +9,19 @@ static bool slices_match(const tensor *a, const tensor *b) {
     return divides(a->ne[2], b->ne[2]) && divides(a->ne[3], b->ne[3]);
 }
 
+/* Rows of weights lie at growing addresses. */
+static bool in_order(const tensor *a) { return ggml_is_empty(a) || !ggml_is_transposed(a); }
+
 tensor *ggml_mul_mat(context *ctx, tensor *a, tensor *b) {
     if (!a || !b) return NULL;
     REQUIRE(__func__, same_ne(a, 0, b, 0) && slices_match(a, b), a, b);
-    REQUIRE(__func__, !ggml_is_transposed(a), a, b);
+    REQUIRE(__func__, in_order(a), a, b);
     return op_new(ctx, GGML_OP_MUL_MAT, GGML_TYPE_F32, SHAPE(a->ne[1], b->ne[1], b->ne[2], b->ne[3]), SOURCES(a, b));
 }
 
 tensor *ggml_mul_mat_id(context *ctx, tensor *as, tensor *b, tensor *ids) {
     if (!as || !b || !ids) return NULL;
-    REQUIRE(__func__, same_ne(as, 0, b, 0) && !ggml_is_transposed(as), as, b, ids);
+    REQUIRE(__func__, same_ne(as, 0, b, 0) && in_order(as), as, b, ids);
     REQUIRE(__func__, ggml_is_3d(as) && ggml_is_3d(b) && ggml_is_matrix(ids), as, b, ids);
     REQUIRE(__func__, ids->type == GGML_TYPE_I32 && same_ne(ids, 1, b, 2) && divides(b->ne[1], ids->ne[0]), as, b, ids);
     return op_new(ctx, GGML_OP_MUL_MAT_ID, GGML_TYPE_F32, SHAPE(as->ne[1], ids->ne[0], b->ne[2], 1),
@@ -28,7 +31,7 @@ tensor *ggml_mul_mat_id(context *ctx, tensor *as, tensor *b, tensor *ids) {
 tensor *ggml_out_prod(context *ctx, tensor *a, tensor *b) {
     if (!a || !b) return NULL;
     REQUIRE(__func__, same_ne(a, 1, b, 1) && slices_match(a, b), a, b);
-    REQUIRE(__func__, !ggml_is_transposed(a), a, b);
+    REQUIRE(__func__, in_order(a), a, b);
     return op_new(ctx, GGML_OP_OUT_PROD, GGML_TYPE_F32, SHAPE(a->ne[0], b->ne[0], b->ne[2], b->ne[3]), SOURCES(a, b));
 }
 

@@ -124,9 +124,9 @@ static void setup(const tensor *k, const tensor *x, int s, int p, int d, int64_t
 }
 
 static void test_convolutions(void) {
-    static const enum ggml_type kernels[] = { GGML_TYPE_F32, GGML_TYPE_F16 };
-    for (int k = 0; k < 2; k++) for (int l = 0; l < LAYOUTS; l++) {
-        const double e = kernels[k] == GGML_TYPE_F16 ? 5e-3 : 1e-5;        /* columns of F16 kernels are F16 */
+    static const enum ggml_type kernels[] = { GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16 };
+    for (int k = 0; k < 3; k++) for (int l = 0; l < LAYOUTS; l++) {
+        const double e = 1e-5;
         struct bench b = bench_new();
         tensor *k1 = operand(&b, kernels[k], SIZE(3, 4, 5, 1), PACKED),
             *x1 = operand(&b, GGML_TYPE_F32, SIZE(10, 4, 2, 1), (enum layout) l);

@@ -59,6 +59,32 @@ static void test_layouts(void) {
     }
 }
 
+/* Tensors without elements: every op ends well, and a product over nothing is zeros. */
+static void test_empty(void) {
+    for (size_t k = 0; k < COUNT(unary); k++) {
+        struct bench b = bench_new();
+        tensor *none = operand(&b, GGML_TYPE_F32, SIZE(4, 0, 1, 1), PACKED);
+        CHECK(compute(&b, unary[k].build(b.ctx, none), 2) == GGML_STATUS_SUCCESS, "%s of nothing", unary[k].name);
+        bench_free(&b);
+    }
+    for (size_t k = 0; k < COUNT(binary); k++) {
+        struct bench b = bench_new();
+        tensor *none = operand(&b, GGML_TYPE_F32, SIZE(4, 0, 1, 1), PACKED);
+        CHECK(compute(&b, binary[k].build(b.ctx, none, none), 2) == GGML_STATUS_SUCCESS, "%s of nothing", binary[k].name);
+        bench_free(&b);
+    }
+    struct bench b = bench_new();
+    tensor *thin = operand(&b, GGML_TYPE_F32, SIZE(0, 5, 1, 1), PACKED),
+        *columns = operand(&b, GGML_TYPE_F32, SIZE(8, 0, 1, 1), PACKED);
+    tensor *zeros = ggml_mul_mat(b.ctx, thin, thin), *no_columns = ggml_mul_mat(b.ctx,
+        operand(&b, GGML_TYPE_F32, SIZE(8, 3, 1, 1), PACKED), columns);
+    CHECK(compute(&b, zeros, 2) == GGML_STATUS_SUCCESS && compute(&b, no_columns, 2) == GGML_STATUS_SUCCESS, "mul_mat");
+    FOR_ELEMENTS(i, zeros) CHECK(value_at(zeros, i) == 0, "a product over nothing");
+    tensor *grown = ggml_repeat_4d(b.ctx, operand(&b, GGML_TYPE_F32, SIZE(0, 1, 1, 1), PACKED), 3, 2, 1, 1);
+    CHECK(compute(&b, grown, 2) == GGML_STATUS_SUCCESS && value(grown, 2, 1, 0, 0) == 0, "nothing repeated");
+    bench_free(&b);
+}
+
 /* A target whose slices would lie far outside of memory, if there were a second one. */
 static void test_unused_stride(void) {
     struct bench b = bench_new();
@@ -101,6 +127,7 @@ static void test_beyond_32_bits(void) {
 
 int main(void) {
     test_layouts();
+    test_empty();
     test_unused_stride();
     test_beyond_32_bits();
     return DONE();

@@ -168,8 +168,7 @@ enum { POSITIONS = 8 };
 
 bool supports_conv_direct(const struct ggml_tensor *dst) {
     const struct ggml_tensor *kernel = dst->src[0];
-    return (kernel->type == GGML_TYPE_F32 || kernel->type == GGML_TYPE_F16) && ggml_is_contiguous(kernel) &&
-           plain_float(dst->src[1]->type) && dst->type == GGML_TYPE_F32;
+    return plain_float(kernel->type) && ggml_is_contiguous(kernel) && plain_float(dst->src[1]->type) && dst->type == GGML_TYPE_F32;
 }
 
 static int64_t kernel_taps(const struct ggml_tensor *dst) {
@@ -180,6 +179,11 @@ size_t scratch_conv_direct(const struct ggml_tensor *dst, int n_threads) {
     return POSITIONS*column_bytes(kernel_taps(dst))*(size_t) n_threads;
 }
 
+static float dot(const struct cpu_task *t, enum ggml_type type, int64_t n, const void *weights, const float *x) {
+    return type == GGML_TYPE_F32 ? t->k->f.dot_f32(n, weights, x) :
+           type == GGML_TYPE_F16 ? t->k->f.dot_f16(n, weights, x) : t->k->f.dot_bf16(n, weights, x);
+}
+
 /* One result for each kernel and position; `to` is the place of the first position's first kernel. */
 static void convolve(const struct cpu_task *t, struct ggml_tensor *dst, const struct windows *w, int64_t n_kernels) {
     const struct ggml_tensor *kernel = dst->src[0];
@@ -187,7 +191,6 @@ static void convolve(const struct cpu_task *t, struct ggml_tensor *dst, const st
     const size_t pitch = column_bytes(taps)/sizeof(float), step = ggml_type_size(kernel->type)*(size_t) taps;
     float *const cols = (float *) (void *) ((char *) t->scratch + POSITIONS*column_bytes(taps)*(size_t) t->ith);
     float *const y = dst->data;
-    const bool f32 = kernel->type == GGML_TYPE_F32;
     int64_t chunk;
     while (task_chunk(t, (total + POSITIONS - 1)/POSITIONS, &chunk)) {
         const int64_t r0 = chunk*POSITIONS, r1 = r0 + POSITIONS < total ? r0 + POSITIONS : total;
@@ -195,8 +198,7 @@ static void convolve(const struct cpu_task *t, struct ggml_tensor *dst, const st
         for (int64_t k = 0; k < n_kernels; k++) for (int64_t r = r0; r < r1; r++) {
             const void *const weights = (const char *) kernel->data + (size_t) k*step;
             const float *const column = cols + (size_t) (r - r0)*pitch;
-            y[(r/plane*n_kernels + k)*plane + r % plane] =
-                f32 ? t->k->f.dot_f32(taps, weights, column) : t->k->f.dot_f16(taps, weights, column);
+            y[(r/plane*n_kernels + k)*plane + r % plane] = dot(t, kernel->type, taps, weights, column);
         }
     }
 }

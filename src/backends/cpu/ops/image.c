@@ -58,7 +58,7 @@ void op_pool_2d(const struct cpu_task *t, struct ggml_tensor *dst) {
                 sum += v;
                 if (v > max) max = v;
             }
-            y[i] = p.average ? sum/(float) (p.k0*p.k1) : max;
+            y[i] = p.average ? sum/(float) ((int64_t) p.k0*p.k1) : max;
         }
     }
 }
@@ -74,7 +74,7 @@ static void pool_back_plane(struct ggml_tensor *dst, struct pool p, int64_t i2, 
         float max = LOWEST, *best = NULL;
         for (int64_t j = wy.from; j < wy.to; j++) for (int64_t k = wx.from; k < wx.to; k++) {
             float *const y = (float *) row_at(dst, j, i2, i3) + k;
-            if (p.average) *y += g/(float) (p.k0*p.k1);
+            if (p.average) *y += g/(float) ((int64_t) p.k0*p.k1);
             else if (float_at(x, k, j, i2, i3) > max) max = float_at(x, k, j, i2, i3), best = y;
         }
         if (best) *best += g;
