@@ -178,7 +178,7 @@ static void test_types(void) {
 
 int main(void) {
     llama_log_set(tiny_catch, NULL);
-    struct tiny t = tiny_new((struct tiny_shape) { "gemma3", 6, 32, 4, 2, 64, 0, 0, 16, GGML_TYPE_F32 });
+    struct tiny t = tiny_new((struct tiny_shape) { "gemma3", 6, 32, 4, 2, 64, 0, 0, 16, GGML_TYPE_F32, false });
     tiny_write(&t);
     snprintf(path, sizeof path, "%s", t.path);
     model = llama_model_load_from_file(path, llama_model_default_params());

@@ -170,8 +170,8 @@ static void test_failures(const struct tiny_shape shape) {
 int main(void) {
     llama_log_set(tiny_catch, NULL);
     ggml_log_set(tiny_catch, NULL);
-    const struct tiny_shape llama = { "llama",  2, 64, 4, 2, 96, 0, 0,  0, GGML_TYPE_F32 };
-    const struct tiny_shape gemma = { "gemma3", 6, 64, 4, 1, 96, 0, 0, 24, GGML_TYPE_F16 };
+    const struct tiny_shape llama = { "llama",  2, 64, 4, 2, 96, 0, 0,  0, GGML_TYPE_F32, false };
+    const struct tiny_shape gemma = { "gemma3", 6, 64, 4, 1, 96, 0, 0, 24, GGML_TYPE_F16, false };
     test_generation(llama);
     test_generation(gemma);
     test_failures(llama);

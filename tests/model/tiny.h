@@ -13,6 +13,7 @@ struct tiny_shape {
     int n_layer, n_embd, n_head, n_head_kv, n_ff, n_expert, n_used;
     int n_swa;                          /* gemma3 */
     enum ggml_type type;                /* of matrices: F32 or F16 */
+    bool no_data;                       /* only keys and shapes: tiny_write leaves holes in the file */
 };
 
 struct tiny {
@@ -27,7 +28,7 @@ struct tiny {
 enum { TINY_VOCAB = 259 + 26 };         /* 3 special, 256 bytes, the letters */
 
 static inline struct tiny_shape tiny_llama(void) {
-    return (struct tiny_shape) { "llama", 1, 32, 4, 2, 64, 0, 0, 0, GGML_TYPE_F32 };
+    return (struct tiny_shape) { "llama", 1, 32, 4, 2, 64, 0, 0, 0, GGML_TYPE_F32, false };
 }
 
 static inline void tiny_u32(struct tiny *t, const char *name, uint32_t v) {
@@ -48,7 +49,7 @@ static inline struct ggml_tensor *tiny_tensor(struct tiny *t, const char *name, 
     struct ggml_tensor *x = ggml_new_tensor_3d(t->ctx, type, ne0, ne1, ne2);
     const float scale = 1/sqrtf((float) ne0);
     ggml_set_name(x, name);
-    for (int64_t i = 0; i < ggml_nelements(x); i++) {
+    for (int64_t i = 0; x->data && i < ggml_nelements(x); i++) {
         const float v = mean + scale*rnd_f32(&t->seed);
         if (type == GGML_TYPE_F16) ((ggml_fp16_t *) x->data)[i] = ggml_fp32_to_fp16(v);
         else                       ((float *) x->data)[i] = v;
@@ -132,7 +133,7 @@ static inline void tiny_keys(struct tiny *t) {
 static inline struct tiny tiny_new(struct tiny_shape shape) {
     struct tiny t = { .shape = shape, .seed = 1, .n_vocab = TINY_VOCAB };
     t.g   = gguf_init_empty();
-    t.ctx = ggml_init((struct ggml_init_params) { (size_t) 64 << 20, NULL, false });
+    t.ctx = ggml_init((struct ggml_init_params) { (size_t) 64 << 20, NULL, shape.no_data });
     tiny_keys(&t);
     tiny_vocabulary(&t);
     tiny_tensor(&t, "token_embd.weight", shape.type, 0, shape.n_embd, TINY_VOCAB, 1);
@@ -143,7 +144,11 @@ static inline struct tiny tiny_new(struct tiny_shape shape) {
 }
 
 static inline void tiny_write(const struct tiny *t) {
-    if (!gguf_write_to_file(t->g, t->path, false)) exit(fprintf(stderr, "%s: cannot write\n", t->path));
+    if (!gguf_write_to_file(t->g, t->path, t->shape.no_data)) exit(fprintf(stderr, "%s: cannot write\n", t->path));
+    if (!t->shape.no_data) return;
+    const int64_t last = gguf_get_n_tensors(t->g) - 1;
+    const size_t size = gguf_get_meta_size(t->g) + gguf_get_tensor_offset(t->g, last) + gguf_get_tensor_size(t->g, last);
+    if (truncate(t->path, (off_t) size)) exit(fprintf(stderr, "%s: cannot extend\n", t->path));
 }
 
 static inline void tiny_free(struct tiny *t) {
