@@ -80,3 +80,14 @@ foreach(row ${plugins})
     add_dependencies(test_core_plugin plugin-${file})
 endforeach()
 target_compile_definitions(test_core_plugin PRIVATE PLUGIN_DIR="${PROJECT_BINARY_DIR}/tests/plugins")
+
+# the command line tool: commands, what they print, and their exit codes
+if(TARGET arenite)
+    add_executable(tool_models tests/tools/models.c)
+    set_target_properties(tool_models PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    target_include_directories(tool_models PRIVATE tests)
+    target_link_libraries(tool_models PRIVATE llama arenite_flags m)
+    add_test(NAME tools/cli COMMAND ${PROJECT_SOURCE_DIR}/tests/tools/transcript.sh $<TARGET_FILE:arenite>
+        $<TARGET_FILE:tool_models> ${PROJECT_SOURCE_DIR}/tests/tools/cli.transcript)
+    set_tests_properties(tools/cli PROPERTIES TIMEOUT 300)
+endif()

@@ -184,7 +184,8 @@ static bool type_holds(enum ggml_type type, uint32_t head_size, const char *what
     if ((int) type >= 0 && type < GGML_TYPE_COUNT && ggml_blck_size(type) > 0 && head_size % (uint64_t) ggml_blck_size(type) == 0) {
         return true;
     }
-    log_error("KV cache: heads of %u elements cannot be kept as %s type %d", head_size, what, (int) type);
+    const char *name = (int) type >= 0 && type < GGML_TYPE_COUNT && ggml_type_name(type) ? ggml_type_name(type) : "unknown";
+    log_error("KV cache: heads of %u elements cannot be kept as %s of type %s (%d)", head_size, what, name, (int) type);
     return false;
 }
 

@@ -37,9 +37,31 @@ static bool number_ok(const struct arg *a, const char *text, double *v) {
     return a->least >= a->most || (*v >= a->least && *v <= a->most);
 }
 
+/* A type that data can have. */
+static bool store_type(const struct arg *a, const char *text) {
+    for (int i = 0; i < GGML_TYPE_COUNT; i++) {
+        const enum ggml_type type = (enum ggml_type) i;
+        if (ggml_blck_size(type) && !strcmp(ggml_type_name(type), text)) { *(enum ggml_type *) a->target = type; return true; }
+    }
+    usage("%s: '%s' is not a type, such as f16, q8_0 or f32", a->name, text);
+    return false;
+}
+
+static bool set_level(const struct arg *a, const char *text) {
+    if (arn_cpu_set_level(text)) return true;
+    char levels[128] = "";
+    const char *name;
+    size_t n = 0;
+    for (int i = 0; (name = arn_cpu_level_name(i)) != NULL && n < sizeof levels; i++) n += (size_t) snprintf(levels + n, sizeof levels - n, " %s", name);
+    usage("%s: '%s' is not one of the levels of this machine:%s", a->name, text, levels);
+    return false;
+}
+
 /* Store one value; false after an error line. */
 static bool store(const struct arg *a, const char *text) {
     double v;
+    if (a->kind == ARG_TYPE)  return store_type(a, text);
+    if (a->kind == ARG_LEVEL) return set_level(a, text);
     if (a->kind == ARG_TEXT) { *(const char **) a->target = text; return true; }
     if (!number_ok(a, text, &v)) {
         if (a->least < a->most) usage("%s: '%s' is not %s from %.10g to %.10g", a->name, text, a->kind == ARG_INT ? "a whole number" : "a number", a->least, a->most);

@@ -47,10 +47,13 @@ static bool test(struct session *s, const llama_token *tokens, int n, bool one_b
 }
 
 static void print_result(const struct session *s, const struct result *r) {
+    static bool headed;
+    if (!headed) printf(" threads  test\n");
+    headed = true;
     size_t private_bytes, mapped_bytes;
     char a[32], b[32];
     memory_read(&private_bytes, &mapped_bytes);
-    printf("%8d  %-8s  %10.2f +- %7.2f tokens/s   load %.3f s   memory %s + %s of the file\n", r->threads, r->test, r->mean, r->deviation,
+    printf("%8d  %-8s  %10.2f +- %7.2f tokens/s   load %.3f s   memory %s private, %s mapped\n", r->threads, r->test, r->mean, r->deviation,
            s->load_s, bytes_text((double) private_bytes, a), bytes_text((double) mapped_bytes, b));
     fflush(stdout);
 }
@@ -115,8 +118,8 @@ int command_bench(int argc, char **argv) {
         { "-t", ARG_TEXT, &threads,  "LIST", "numbers of threads, as 1,2 (default: the cores that this process may use)", 0, 0 },
         { "-r", ARG_INT,  &repeat,   "R",    "measure R times (default: 5)", 1, 64 },
         { "-b", ARG_INT,  &m.n_batch, "BATCH", "tokens per step of a prompt (default: 512)", 1, 1 << 20 },
-        { "--cache-k", ARG_TEXT, &m.type_k, "TYPE", "type of cached keys (default: f16)", 0, 0 },
-        { "--cache-v", ARG_TEXT, &m.type_v, "TYPE", "type of cached values (default: f16)", 0, 0 },
+        { "--cache-k", ARG_TYPE, &m.type_k, "TYPE", "type of cached keys (default: f16)", 0, 0 },
+        { "--cache-v", ARG_TYPE, &m.type_v, "TYPE", "type of cached values (default: f16)", 0, 0 },
         ARG_CPU(m), ARG_JSON(m), ARG_END };
     int status;
     if (!args_read("bench", "Measure prompt and generation speed, load time and memory.", args, argc, argv, &status)) return status;
@@ -127,7 +130,6 @@ int command_bench(int argc, char **argv) {
     m.n_ctx = sizes[0] > sizes[1] ? sizes[0] : sizes[1];
     if (m.n_ctx < 64) m.n_ctx = 64;
     cJSON *list = m.json ? cJSON_CreateArray() : NULL;
-    if (!m.json) printf(" threads  test\n");
     for (int i = 0; i < n && !status; i++) {
         m.threads = list_threads[i];
         status = bench_threads(&m, sizes, (int) repeat, list);

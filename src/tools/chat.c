@@ -18,6 +18,7 @@ struct chat {
     struct llama_chat_message *messages;        /* role: a string constant; content: malloc'd */
     size_t                     n, room;
     size_t                     n_system;        /* messages that /reset keeps */
+    bool                       json;            /* answers as objects */
 };
 
 static bool push(struct chat *c, const char *role, char *content) {
@@ -44,6 +45,12 @@ static int common_prefix(const struct session *s, const llama_token *tokens, int
     return same;                                /* at least one token is computed, for its logits */
 }
 
+static bool show_json(const char *reply) {
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "answer", reply);
+    return !print_json(o);
+}
+
 static bool answer(struct chat *c) {
     char *text = session_chat(&c->s, c->messages, c->n, true), *reply = NULL;
     int n = 0, made;
@@ -54,9 +61,11 @@ static bool answer(struct chat *c) {
     if (ok) {
         session_rewind(&c->s, common_prefix(&c->s, tokens, n));
         ok = session_decode(&c->s, tokens + c->s.n_cached, n - c->s.n_cached, false)
-          && session_generate(&c->s, c->chain, -1, stdout, &made, &seconds, &reply);
-        putchar('\n');
+          && session_generate(&c->s, c->chain, -1, c->json ? NULL : stdout, &made, &seconds, &reply);
+        if (!c->json) putchar('\n');
     }
+    if (ok && c->json) ok = show_json(reply);
+    if (!ok) free(reply);
     if (ok) ok = push(c, "assistant", reply);
     free(tokens);
     free(text);
@@ -88,13 +97,12 @@ static void save(const struct chat *c, const char *path) {
         cJSON_AddStringToObject(o, "content", c->messages[i].content);
         cJSON_AddItemToArray(list, o);
     }
-    char *text = cJSON_Print(list);
-    cJSON_Delete(list);
+    char *text = json_text(list);
     FILE *f = text ? fopen(path, "wb") : NULL;
     const bool ok = f && fprintf(f, "%s\n", text) > 0;
     if ((f && fclose(f)) || !ok) fail("%s: %s", path, text ? strerror(errno) : "out of memory");
     else fprintf(stderr, "saved %zu messages to %s\n", c->n, path);
-    cJSON_free(text);
+    free(text);
 }
 
 static const char *role_of(const cJSON *message) {
@@ -105,10 +113,9 @@ static const char *role_of(const cJSON *message) {
 }
 
 static void load(struct chat *c, const char *path) {
-    size_t size;
-    char *text = file_read(path, &size);
+    char *text = file_read(path);
     if (!text) return;
-    cJSON *list = cJSON_ParseWithLength(text, size);
+    cJSON *list = cJSON_Parse(text);
     free(text);
     bool ok = cJSON_IsArray(list);
     const cJSON *o;
@@ -147,8 +154,9 @@ static bool command(struct chat *c, const char *line) {
     }
 }
 
-/* The next line, malloc'd, or NULL at the end. */
-static char *next_line(void) {
+/* The next line, malloc'd, or NULL at the end and, *failed, after an error line. */
+static char *next_line(bool *failed) {
+    *failed = false;
 #ifdef HAVE_EDITLINE
     if (is_terminal(stdin)) {
         char *line = readline("> ");
@@ -156,24 +164,20 @@ static char *next_line(void) {
         return line;
     }
 #endif
-    char *line = NULL;
-    size_t room = 0;
     if (is_terminal(stdin)) { fputs("> ", stdout); fflush(stdout); }
-    const ssize_t n = getline(&line, &room, stdin);
-    if (n < 0) { free(line); return NULL; }
-    if (n > 0 && line[n - 1] == '\n') line[n - 1] = 0;
-    return line;
+    return line_read(stdin, failed);
 }
 
-static void converse(struct chat *c) {
+/* Until the end of input, /exit, or an output that is gone; the exit code. */
+static int converse(struct chat *c) {
+    bool stay = true, failed = false;
     if (is_terminal(stdin)) fputs("A conversation; /help lists the commands.\n", stderr);
-    for (char *line; (line = next_line()) != NULL; ) {
-        const bool stay = line[0] == '/' ? command(c, line) : true;
-        if (line[0] && line[0] != '/') turn(c, line);
-        free(line);
-        if (!stay) break;
+    for (char *line; stay && !ferror(stdout) && (line = next_line(&failed)) != NULL; free(line)) {
+        if (line[0] == '/')  stay = command(c, line);
+        else if (line[0])    turn(c, line);
     }
     if (is_terminal(stdin)) putchar('\n');
+    return failed || ferror(stdout);
 }
 
 int command_chat(int argc, char **argv) {
@@ -183,18 +187,19 @@ int command_chat(int argc, char **argv) {
     const struct arg args[] = {
         ARG_MODEL(m),
         { "--system", ARG_TEXT, &system, "TEXT", "a system message that opens the conversation", 0, 0 },
-        ARG_COMMON(m), ARG_SAMPLE(sampling), ARG_END };
+        ARG_COMMON(m), ARG_SAMPLE(sampling), ARG_JSON(m), ARG_END };
     int status;
     if (!args_read("chat", "Hold a conversation. /reset, /save FILE, /load FILE, /exit; Ctrl-C ends an answer.", args, argc, argv, &status)) return status;
-    struct chat c = { 0 };
+    struct chat c = { .json = m.json };
     if (!session_open(&c.s, &m, true)) return 1;
     char *opening = system ? copy(system) : NULL;
     status = 1;
-    if (system && !opening) fail("out of memory");
+    if (!llama_model_chat_template(c.s.model, NULL)) { fail("%s: the model has no chat template", m.model); free(opening); }
+    else if (system && !opening) fail("out of memory");
     else if (!opening || push(&c, "system", opening)) {
         c.n_system = c.n;
         c.chain = sampler_new(&c.s, &sampling);
-        if (c.chain) { converse(&c); status = 0; }
+        if (c.chain) status = converse(&c);
     }
     cut(&c, 0);
     free(c.messages);

@@ -1,6 +1,7 @@
 /* Opening models, decoding and generating for all subcommands, and the small services around them. */
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 /* ---- errors: the library's first error line since the last call is the one that is shown ---- */
 
+static bool bar;                    /* progress stands on the line */
 static char first_error[1024];
 static bool verbose;
 
@@ -19,14 +21,19 @@ static void on_log(enum ggml_log_level level, const char *text, void *user_data)
     (void) user_data;
     if (verbose) fputs(text, stderr);
     if (level == GGML_LOG_LEVEL_ERROR && !first_error[0]) {
-        snprintf(first_error, sizeof first_error, "%s", text);
-        first_error[strcspn(first_error, "\n")] = 0;
+        const size_t n = strlen(text);
+        snprintf(first_error, sizeof first_error, "%.*s", (int) (n && text[n - 1] == '\n' ? n - 1 : n), text);
     }
 }
 
+/* Names come from files: what could move a terminal's cursor or break the line is shown as a dot. */
 static void say(const char *format, va_list args) {
+    char line[2048] = "";
+    if (bar) fputc('\n', stderr);
+    bar = false;
+    vsnprintf(line, sizeof line, format, args);
     fputs("arenite: ", stderr);
-    vfprintf(stderr, format, args);
+    text_put(stderr, line, sizeof line);
     fputc('\n', stderr);
 }
 
@@ -83,21 +90,12 @@ static bool on_abort(void *user_data) { (void) user_data; return stop_wanted; }
 
 static void signals_install(void) {
     struct sigaction interrupt = { .sa_handler = on_interrupt }, bus = { .sa_handler = on_bus_error };
-    sigaction(SIGINT, &interrupt, NULL);
+    struct sigaction before;
+    if (!sigaction(SIGINT, NULL, &before) && before.sa_handler != SIG_IGN) sigaction(SIGINT, &interrupt, NULL);
     sigaction(SIGBUS, &bus, NULL);
 }
 
 /* ---- models ---- */
-
-static bool type_parse(const char *text, enum ggml_type *type) {
-    if (!text) return true;
-    for (int i = 0; i < GGML_TYPE_COUNT; i++) {
-        const char *name = ggml_type_name((enum ggml_type) i);
-        if (name && !strcmp(name, text) && ggml_blck_size((enum ggml_type) i)) { *type = (enum ggml_type) i; return true; }
-    }
-    fail("no such type for the cache: '%s' (f16, q8_0, f32)", text);
-    return false;
-}
 
 static bool context_open(struct session *s, const struct model_args *a) {
     struct llama_context_params p = llama_context_default_params();
@@ -108,26 +106,18 @@ static bool context_open(struct session *s, const struct model_args *a) {
     p.n_batch  = p.n_ubatch = (uint32_t) s->n_batch;
     p.n_threads = p.n_threads_batch = s->threads;
     p.abort_callback = on_abort;
-    if (!type_parse(a->type_k, &p.type_k) || !type_parse(a->type_v, &p.type_v)) return false;
+    p.type_k = a->type_k;
+    p.type_v = a->type_v;
     s->cached = malloc((size_t) s->n_ctx*sizeof *s->cached);
     if (!s->cached) return !fail("out of memory");
     s->ctx = llama_init_from_model(s->model, p);
     return s->ctx || !fail_library(NULL, "no context could be made");
 }
 
-static const char *levels_text(void) {
-    static char text[128];
-    size_t n = 0;
-    const char *name;
-    for (int i = 0; (name = arn_cpu_level_name(i)) != NULL && n < sizeof text; i++) n += (size_t) snprintf(text + n, sizeof text - n, " %s", name);
-    return text;
-}
-
 bool session_open(struct session *s, const struct model_args *a, bool context) {
     memset(s, 0, sizeof *s);
     library_log(a->verbose);
     signals_install();
-    if (a->cpu && !arn_cpu_set_level(a->cpu)) return !fail("--cpu: '%s' is not one of the levels of this machine:%s", a->cpu, levels_text());
     const double start = now_s();
     struct llama_model_params p = llama_model_default_params();
     p.vocab_only = !context;
@@ -150,7 +140,7 @@ void session_close(struct session *s) {
 
 llama_token *session_tokenize(const struct session *s, const char *text, bool special, int *n) {
     const size_t length = strlen(text);
-    if (length > INT32_MAX/4) { fail("the text is longer than %d bytes", INT32_MAX/4); return NULL; }
+    if (length > TEXT_MAX) { fail("the text is longer than %d bytes", TEXT_MAX); return NULL; }
     int32_t room = (int32_t) length + 8;
     for (int attempt = 0; attempt < 2; attempt++) {
         llama_token *tokens = malloc((size_t) room*sizeof *tokens);
@@ -210,7 +200,7 @@ static const char *special_text(const struct session *s, llama_token token) {
 /* A template that opens with the first token leaves it to the tokenizer where that adds it. */
 char *session_chat(const struct session *s, const struct llama_chat_message *messages, size_t n, bool add_turn) {
     const char *template = llama_model_chat_template(s->model, NULL);
-    if (!template) { fail("the model has no chat template; --raw passes the text as it is"); return NULL; }
+    if (!template) { fail("the model has no chat template (run --raw passes a text as it is)"); return NULL; }
     char error[256] = "the chat template failed";
     int32_t room = 4096;
     for (int attempt = 0; attempt < 2; attempt++) {
@@ -251,20 +241,6 @@ struct llama_sampler *sampler_new(const struct session *s, struct sample_args *p
     return chain;
 }
 
-/* Append to a growing text; false when out of memory. */
-static bool append(char **text, size_t *length, size_t *room, const char *bytes, size_t n) {
-    if (*length + n + 1 > *room) {
-        const size_t more = 2*(*length + n + 1);
-        char *grown = realloc(*text, more);
-        if (!grown) return false;
-        *text = grown;
-        *room = more;
-    }
-    memcpy(*text + *length, bytes, n);
-    (*text)[*length += n] = 0;
-    return true;
-}
-
 bool session_generate(struct session *s, struct llama_sampler *chain, int64_t n, FILE *out, int *made, double *seconds, char **reply) {
     size_t length = 0, room = 0;
     const double start = now_s();
@@ -273,12 +249,12 @@ bool session_generate(struct session *s, struct llama_sampler *chain, int64_t n,
     if (reply) *reply = NULL;
     while (ok && !interrupted() && (n < 0 || *made < n)) {
         const llama_token token = llama_sampler_sample(chain, s->ctx, -1);
-        if (token < 0) { ok = !fail_library(NULL, "no token can be drawn: the logits are not numbers"); break; }
+        if (token < 0 || !isfinite(llama_get_logits_ith(s->ctx, -1)[token])) { fail("no token can be drawn: the model's logits are not numbers"); ok = false; break; }
         if (llama_vocab_is_eog(s->vocab, token)) break;
         char buf[512];
         const size_t bytes = (size_t) piece(s, token, buf, sizeof buf);
         if (out && (fwrite(buf, 1, bytes, out) < bytes || fflush(out))) { fail("writing the answer: %s", strerror(errno)); ok = false; }
-        if (reply && !append(reply, &length, &room, buf, bytes)) { fail("out of memory"); ok = false; }
+        if (reply && !text_append(reply, &length, &room, buf, bytes)) { fail("out of memory"); ok = false; }
         ++*made;
         if (s->n_cached >= s->n_ctx) {
             fprintf(stderr, "\narenite: the context of %d tokens is full (-c sets its size)\n", s->n_ctx);
@@ -287,7 +263,7 @@ bool session_generate(struct session *s, struct llama_sampler *chain, int64_t n,
         if (n < 0 || *made < n || reply) ok = ok && (session_decode(s, &token, 1, false) || interrupted());
     }
     *seconds = now_s() - start;
-    if (reply && ok && !*reply) ok = append(reply, &length, &room, "", 0);
+    if (reply && ok && !*reply) ok = text_append(reply, &length, &room, "", 0);
     if (!ok && reply) { free(*reply); *reply = NULL; }
     return ok;
 }
@@ -313,22 +289,6 @@ void memory_read(size_t *private_bytes, size_t *mapped_bytes) {
     fclose(f);
 }
 
-char *file_read(const char *path, size_t *size) {
-    const bool standard = !strcmp(path, "-");
-    FILE *f = standard ? stdin : fopen(path, "rb");
-    if (!f) { fail("%s: %s", path, strerror(errno)); return NULL; }
-    char *text = NULL, chunk[1 << 14];
-    size_t room = 0, n;
-    *size = 0;
-    bool ok = append(&text, size, &room, "", 0);
-    while (ok && (n = fread(chunk, 1, sizeof chunk, f)) > 0) ok = append(&text, size, &room, chunk, n);
-    if (!ok) fail("%s: out of memory", path);
-    else if (ferror(f)) { fail("%s: %s", path, strerror(errno)); ok = false; }
-    if (!standard) fclose(f);
-    if (!ok) { free(text); return NULL; }
-    return text;
-}
-
 bool is_terminal(FILE *f) { return isatty(fileno(f)); }
 
 void progress(const char *what, double fraction) {
@@ -340,7 +300,8 @@ void progress(const char *what, double fraction) {
     const int width = 30, full = (int) (fraction*width);
     fprintf(stderr, "\r%s [%.*s%.*s] %3.0f%%", what, full, "##############################",
             width - full, "..............................", 100*fraction);
-    if (fraction >= 1) fprintf(stderr, "\r%*s\r", (int) strlen(what) + width + 10, "");
+    bar = fraction < 1;
+    if (!bar) fprintf(stderr, "\r%*s\r", (int) strlen(what) + width + 10, "");
     fflush(stderr);
 }
 
@@ -350,13 +311,4 @@ const char *bytes_text(double bytes, char buf[32]) {
     while (bytes >= 1000 && u < 4) { bytes /= 1000; u++; }
     snprintf(buf, 32, u == 0 ? "%.0f %s" : "%.1f %s", bytes, units[u]);
     return buf;
-}
-
-int print_json(cJSON *json) {
-    char *text = json ? cJSON_Print(json) : NULL;
-    cJSON_Delete(json);
-    if (!text) return fail("out of memory");
-    const bool ok = puts(text) >= 0 && !fflush(stdout);
-    cJSON_free(text);
-    return ok ? 0 : fail("writing the result: %s", strerror(errno));
 }

@@ -28,14 +28,17 @@ static double number_at(enum gguf_type type, const void *data, size_t i) {
     }
 }
 
-/* At most `most` bytes of text, control characters as dots, cut between characters of UTF-8. */
 static void print_text(const char *text, size_t most) {
-    size_t n = strlen(text), cut = n;
-    if (n > most) for (cut = most; cut > 0 && ((unsigned char) text[cut] & 0xc0) == 0x80; cut--) { }
     putchar('"');
-    for (size_t i = 0; i < cut; i++) putchar((unsigned char) text[i] < 32 ? '.' : text[i]);
-    fputs(cut < n ? "..." : "", stdout);
+    text_put(stdout, text, most);
     putchar('"');
+}
+
+/* A name from the file, with spaces up to the width of its column. */
+static void print_name(const char *name, int width) {
+    const int n = (int) strlen(name);
+    text_put(stdout, name, TEXT_MAX);
+    printf("%*s ", n < width ? width - n : 0, "");
 }
 
 static void print_value(const struct gguf_context *g, int64_t i) {
@@ -148,7 +151,8 @@ static void print_types(const struct gguf_context *g) {
 static void print_report(const struct info_args *a, const struct gguf_context *g) {
     printf("%s: GGUF version %u, data at byte %zu, aligned to %zu\n\n", a->file, gguf_get_version(g), gguf_get_data_offset(g), gguf_get_alignment(g));
     for (int64_t i = 0; i < gguf_get_n_kv(g); i++) {
-        printf("  %-44s ", gguf_get_key(g, i));
+        printf("  ");
+        print_name(gguf_get_key(g, i), 44);
         print_value(g, i);
         putchar('\n');
     }
@@ -158,7 +162,9 @@ static void print_report(const struct info_args *a, const struct gguf_context *g
     for (int64_t i = 0; i < gguf_get_n_tensors(g); i++) {
         char shape[96], size[32];
         shape_text(g, i, shape, sizeof shape);
-        printf("  %-36s %-8s %-24s %10s\n", gguf_get_tensor_name(g, i), ggml_type_name(gguf_get_tensor_type(g, i)), shape, bytes_text((double) gguf_get_tensor_size(g, i), size));
+        printf("  ");
+        print_name(gguf_get_tensor_name(g, i), 36);
+        printf("%-8s %-24s %10s\n", ggml_type_name(gguf_get_tensor_type(g, i)), shape, bytes_text((double) gguf_get_tensor_size(g, i), size));
     }
 }
 
@@ -192,7 +198,9 @@ int command_info(int argc, char **argv) {
     int status;
     if (!args_read("info", "Show what a GGUF file holds: metadata, tensors, sizes per type.", args, argc, argv, &status)) return status;
     library_log(log);
-    struct gguf_context *g = gguf_init_from_file(a.file, (struct gguf_init_params) { .no_alloc = true });
+    struct ggml_context *tensors = NULL;            /* asked for, so that the data are known to lie in the file */
+    struct gguf_context *g = gguf_init_from_file(a.file, (struct gguf_init_params) { .no_alloc = true, .ctx = &tensors });
+    ggml_free(tensors);
     if (!g) return fail_library(a.file, "not a readable GGUF file");
     cJSON *o = a.json ? json_report(g) : NULL, *faults = o ? cJSON_AddArrayToObject(o, "faults") : NULL;
     if (!a.json) print_report(&a, g);

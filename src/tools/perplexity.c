@@ -98,7 +98,8 @@ static int measure(struct session *s, struct session *other, const char *text, b
     progress("perplexity", 1);
     free(tokens);
     if (!ok) return 1;
-    if (!sc.n) return fail("the text is too short: %d tokens", n);
+    if (!sc.n) return fail("too little to score: the text has %d tokens, the context %d; wanted at least 3 in each", n, s->n_ctx);
+    if (!isfinite(sc.nll) || (other && !isfinite(sc.kl))) return fail("the logits of the models are not numbers");
     return report(&sc, other != NULL, json);
 }
 
@@ -112,8 +113,7 @@ int command_perplexity(int argc, char **argv) {
         ARG_COMMON(m), ARG_JSON(m), ARG_END };
     int status;
     if (!args_read("perplexity", "Measure how well a model predicts a text.", args, argc, argv, &status)) return status;
-    size_t size;
-    char *text = file_read(file ? file : "-", &size);
+    char *text = file_read(file ? file : "-");
     if (!text) return 1;
     if (!m.n_ctx) m.n_ctx = 512;
     m2 = m;

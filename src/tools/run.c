@@ -12,7 +12,7 @@ static void report(const struct figures *f, int64_t seed) {
     size_t private_bytes, mapped_bytes;
     char a[32], b[32];
     memory_read(&private_bytes, &mapped_bytes);
-    fprintf(stderr, "\nload %.2f s; prompt %d tokens, %.1f tokens/s; answer %d tokens, %.1f tokens/s; memory %s + %s of the file; seed %" PRId64 "\n",
+    fprintf(stderr, "\nload %.2f s; prompt %d tokens, %.1f tokens/s; answer %d tokens, %.1f tokens/s; memory %s private, %s mapped; seed %" PRId64 "\n",
             f->load_s, f->prompt, f->prompt_s > 0 ? f->prompt/f->prompt_s : 0, f->answer, f->answer_s > 0 ? f->answer/f->answer_s : 0,
             bytes_text((double) private_bytes, a), bytes_text((double) mapped_bytes, b), seed);
 }
@@ -75,18 +75,14 @@ int command_run(int argc, char **argv) {
         ARG_COMMON(m), ARG_SAMPLE(sampling), ARG_JSON(m), ARG_END };
     int status;
     if (!args_read("run", "Answer a prompt. The answer goes to stdout, figures to stderr; Ctrl-C ends it.", args, argc, argv, &status)) return status;
-    if (text && file) return usage("run: -p and -f exclude each other");
 
-    size_t size;
-    char *prompt = text ? NULL : file_read(file ? file : "-", &size), *chat = NULL;
-    if (!text && !prompt) return 1;
-    if (prompt && strlen(prompt) != size) { free(prompt); return fail("%s: the prompt holds a zero byte", file ? file : "stdin"); }
+    char *prompt = text_choose("run", "-p", text, file, &status), *chat = NULL;
+    if (!prompt) return status;
     struct session s;
-    status = 1;
     if (session_open(&s, &m, true)) {
-        const struct llama_chat_message messages[] = { { "system", system }, { "user", text ? text : prompt } };
+        const struct llama_chat_message messages[] = { { "system", system }, { "user", prompt } };
         if (!raw) chat = session_chat(&s, messages + !system, 1 + (system != NULL), true);
-        if (raw || chat) status = answer(&s, chat ? chat : text ? text : prompt, &sampling, n, m.json);
+        if (raw || chat) status = answer(&s, chat ? chat : prompt, &sampling, n, m.json);
         session_close(&s);
     }
     free(chat);

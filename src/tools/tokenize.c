@@ -10,6 +10,12 @@
 
 static cJSON *token_array(const llama_token *tokens, int n) { return cJSON_CreateIntArray(tokens, n); }
 
+/* Its text as the vocabulary has it, and the end of the line. */
+static void put_token(const struct session *s, llama_token token) {
+    text_put(stdout, llama_vocab_get_text(s->vocab, token), TEXT_MAX);
+    putchar('\n');
+}
+
 int command_tokenize(int argc, char **argv) {
     struct model_args m = MODEL_ARGS_DEFAULT;
     const char *text = NULL, *file = NULL;
@@ -23,20 +29,18 @@ int command_tokenize(int argc, char **argv) {
         ARG_JSON(m), ARG_END };
     int status, n;
     if (!args_read("tokenize", "Show the token ids of a text.", args, argc, argv, &status)) return status;
-    size_t size;
-    char *read = text ? NULL : file_read(file ? file : "-", &size);
-    if (!text && !read) return 1;
+    char *read = text_choose("tokenize", "TEXT", text, file, &status);
+    if (!read) return status;
     struct session s;
-    status = 1;
     if (session_open(&s, &m, false)) {
-        llama_token *tokens = session_tokenize(&s, text ? text : read, !plain, &n);
+        llama_token *tokens = session_tokenize(&s, read, !plain, &n);
         if (tokens && m.json) {
             cJSON *o = cJSON_CreateObject();
             cJSON_AddItemToObject(o, "tokens", token_array(tokens, n));
             status = print_json(o);
         } else if (tokens) {
-            for (int i = 0; i < n; i++) printf("%7d  %s\n", tokens[i], llama_vocab_get_text(s.vocab, tokens[i]));
-            status = fflush(stdout) ? fail("writing the tokens: %s", strerror(errno)) : 0;
+            for (int i = 0; i < n; i++) { printf("%7d  ", tokens[i]); put_token(&s, tokens[i]); }
+            status = 0;
         }
         free(tokens);
         session_close(&s);
@@ -56,7 +60,10 @@ static int print_top(const struct session *s, const llama_token *tokens, int n, 
     const float *logits = llama_get_logits_ith(s->ctx, -1);
     struct ranked *r = malloc((size_t) s->n_vocab*sizeof *r);
     if (!r || !logits) { free(r); return fail("out of memory"); }
-    for (int i = 0; i < s->n_vocab; i++) r[i] = (struct ranked) { logits[i], i };
+    for (int i = 0; i < s->n_vocab; i++) {
+        if (isnan(logits[i])) { free(r); return fail("the model's logits are not numbers"); }
+        r[i] = (struct ranked) { logits[i], i };
+    }
     qsort(r, (size_t) s->n_vocab, sizeof *r, by_logit);
     if (top > s->n_vocab) top = s->n_vocab;
     int status = 0;
@@ -72,7 +79,7 @@ static int print_top(const struct session *s, const llama_token *tokens, int n, 
         cJSON_AddItemToObject(o, "top", list);
         status = print_json(o);
     } else {
-        for (int i = 0; i < top; i++) printf("%7d  %9.4f  %s\n", r[i].id, (double) r[i].logit, llama_vocab_get_text(s->vocab, r[i].id));
+        for (int i = 0; i < top; i++) { printf("%7d  %9.4f  ", r[i].id, (double) r[i].logit); put_token(s, r[i].id); }
     }
     free(r);
     return status;
@@ -118,13 +125,11 @@ int command_logits(int argc, char **argv) {
         ARG_COMMON(m), ARG_JSON(m), ARG_END };
     int status, n = 0;
     if (!args_read("logits", "Show the likeliest next tokens after a prompt.", args, argc, argv, &status)) return status;
-    size_t size;
-    char *read = text ? NULL : file_read(file ? file : "-", &size);
-    if (!text && !read) return 1;
+    char *read = text_choose("logits", "-p", text, file, &status);
+    if (!read) return status;
     struct session s;
-    status = 1;
     if (session_open(&s, &m, true)) {
-        llama_token *tokens = session_tokenize(&s, text ? text : read, true, &n);
+        llama_token *tokens = session_tokenize(&s, read, true, &n);
         FILE *out = path && tokens ? fopen(path, "wb") : NULL;
         if (tokens && path && !out) fail("%s: %s", path, strerror(errno));
         else if (tokens && n == 0) fail("the prompt has no tokens");

@@ -14,12 +14,13 @@
 
 /* ---- args.c: options are a table ---- */
 
-enum arg_kind { ARG_FLAG, ARG_INT, ARG_FLOAT, ARG_TEXT };
+enum arg_kind { ARG_FLAG, ARG_INT, ARG_FLOAT, ARG_TEXT, ARG_TYPE, ARG_LEVEL };
 
 struct arg {
     const char   *name;         /* "-n", "--temp"; an operand has no dash and comes in order */
     enum arg_kind kind;
-    void         *target;       /* bool, int64_t, double or const char *: left as it is when absent */
+    void         *target;       /* bool, int64_t, double, const char * or enum ggml_type: left as it is when absent; an
+                                 * instruction level needs none, it is in force at once */
     const char   *value;        /* how the help calls the value; "[NAME]" marks an operand as optional */
     const char   *help;
     double        least, most;  /* range of a number, checked when least < most */
@@ -49,20 +50,20 @@ int  fail_library(const char *subject, const char *otherwise);
 struct model_args {
     const char *model;
     int64_t     n_ctx, n_batch, threads;
-    const char *type_k, *type_v, *cpu;
+    enum ggml_type type_k, type_v;
     bool        json, verbose;
 };
-#define MODEL_ARGS_DEFAULT { .n_ctx = 0, .n_batch = 512 }
+#define MODEL_ARGS_DEFAULT { .n_ctx = 0, .n_batch = 512, .type_k = GGML_TYPE_F16, .type_v = GGML_TYPE_F16 }
 #define ARG_MODEL(m)    { "MODEL", ARG_TEXT, &(m).model, "MODEL", "a GGUF file", 0, 0 }
 #define ARG_COMMON(m) \
     { "-c",        ARG_INT,  &(m).n_ctx,   "CTX",     "tokens of context (default: the model's, at most 4096)", 0, 1 << 27 }, \
     { "-b",        ARG_INT,  &(m).n_batch, "BATCH",   "tokens per step of a prompt (default: 512)", 1, 1 << 20 }, \
     { "-t",        ARG_INT,  &(m).threads, "THREADS", "threads (default: the cores that this process may use)", 1, 512 }, \
-    { "--cache-k", ARG_TEXT, &(m).type_k,  "TYPE",    "type of cached keys: f16, q8_0, f32 (default: f16)", 0, 0 }, \
-    { "--cache-v", ARG_TEXT, &(m).type_v,  "TYPE",    "type of cached values (default: f16)", 0, 0 }, \
+    { "--cache-k", ARG_TYPE, &(m).type_k,  "TYPE",    "type of cached keys: f16, q8_0, f32 (default: f16)", 0, 0 }, \
+    { "--cache-v", ARG_TYPE, &(m).type_v,  "TYPE",    "type of cached values (default: f16)", 0, 0 }, \
     ARG_CPU(m)
 #define ARG_CPU(m) \
-    { "--cpu",     ARG_TEXT, &(m).cpu,     "LEVEL",   "instructions to use: portable, avx2, ... (default: the best; all give the same bits)", 0, 0 }, \
+    { "--cpu",     ARG_LEVEL, NULL,        "LEVEL",   "instructions to use: portable, avx2, ... (default: the best; all give the same bits)", 0, 0 }, \
     { "--verbose", ARG_FLAG, &(m).verbose, NULL,      "show what the library logs", 0, 0 }
 #define ARG_JSON(m)     { "--json", ARG_FLAG, &(m).json, NULL, "print JSON", 0, 0 }
 #define ARG_END         { NULL, ARG_FLAG, NULL, NULL, NULL, 0, 0 }
@@ -119,10 +120,27 @@ bool   interrupted(void);           /* Ctrl-C since the last interrupted_clear *
 void   interrupted_clear(void);
 double now_s(void);                 /* a monotonic clock, seconds */
 void   memory_read(size_t *private_bytes, size_t *mapped_bytes);    /* resident now, as the kernel counts it */
-char  *file_read(const char *path, size_t *size);                   /* "-": stdin; malloc'd, terminated; NULL after an error line */
 bool   is_terminal(FILE *f);
 void   progress(const char *what, double fraction);                 /* a bar on stderr, if that is a terminal; 1 ends it */
 const char *bytes_text(double bytes, char buf[32]);                 /* "4.1 GB" */
-int    print_json(cJSON *json);                                     /* prints and deletes; 0, or 1 when memory or stdout failed */
+
+/* ---- text.c ---- */
+
+enum { TEXT_MAX = 1 << 28 };        /* bytes of a text from outside: its tokens are still counted by an int32_t, with room to spare */
+
+char *file_read(const char *path);  /* "-": stdin; malloc'd, terminated, without zero bytes; NULL after an error line */
+/* The text that a command is about, malloc'd: given itself or as a file, or else stdin's. NULL after an error line, with the
+ * exit code in *status, which is 1 in any other case. */
+char *text_choose(const char *command, const char *option, const char *text, const char *file, int *status);
+char *line_read(FILE *f, bool *failed);     /* the next line without its end, malloc'd; NULL at the end or, *failed, after an error line */
+
+/* Append to a growing text, malloc'd and terminated; false when out of memory. */
+bool text_append(char **text, size_t *length, size_t *room, const char *bytes, size_t n);
+
+/* Show a text on one line: control characters and bytes that are no UTF-8 as dots, at most `most` bytes and then "...". */
+void text_put(FILE *f, const char *text, size_t most);
+
+char *json_text(cJSON *json);       /* valid UTF-8 whatever the strings hold; malloc'd, or NULL when out of memory; deletes json */
+int   print_json(cJSON *json);      /* the same on stdout; 0, or 1 after an error line */
 
 #endif
