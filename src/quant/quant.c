@@ -9,8 +9,10 @@
 #include "types.def"
 #undef TYPE
 
-#define BOTH(tag)     .unpack = unpack_##tag, .pack = pack_##tag
+#define UNPACK(tag)   .unpack = unpack_##tag
+#define BOTH(tag)     UNPACK(tag), .pack = pack_##tag
 #define WEIGHTED(tag) BOTH(tag), .pack_weighted = pack_weighted_##tag
+#define FILES(tag)    UNPACK(tag), .pack_weighted = pack_weighted_##tag, .pack_file = pack_##tag
 #define FIELDS(...)   .fields = { __VA_ARGS__ }
 
 const struct quant_type quant_types[GGML_TYPE_COUNT] = {
@@ -35,6 +37,13 @@ const struct quant_type quant_types[GGML_TYPE_COUNT] = {
     [GGML_TYPE_Q8_K]    = { BOTH(q8_K),       FIELDS({ FIELD_F32, 1, 0 }, { FIELD_U16, 16, 260 }) },
     [GGML_TYPE_IQ4_NL]  = { WEIGHTED(iq4_nl), FIELDS({ FIELD_F16, 1, 0 }), .pack_file = pack_file_iq4_nl },
     [GGML_TYPE_IQ4_XS]  = { WEIGHTED(iq4_xs), FIELDS({ FIELD_F16, 1, 0 }, { FIELD_U16, 1, 2 }) },
+    [GGML_TYPE_IQ2_XXS] = { FILES(iq2_xxs),  FIELDS({ FIELD_F16, 1, 0 }, { FIELD_U16, 32, 2 }) },
+    [GGML_TYPE_IQ2_XS]  = { FILES(iq2_xs),   FIELDS({ FIELD_F16, 1, 0 }, { FIELD_U16, 32, 2 }) },
+    [GGML_TYPE_IQ2_S]   = { WEIGHTED(iq2_s),    FIELDS({ FIELD_F16, 1, 0 }) },
+    [GGML_TYPE_IQ3_XXS] = { WEIGHTED(iq3_xxs),  FIELDS({ FIELD_F16, 1, 0 }) },
+    [GGML_TYPE_IQ3_S]   = { WEIGHTED(iq3_s),    FIELDS({ FIELD_F16, 1, 0 }) },
+    [GGML_TYPE_IQ1_S]   = { FILES(iq1_s),    FIELDS({ FIELD_F16, 1, 0 }, { FIELD_U16, 8, 34 }) },
+    [GGML_TYPE_IQ1_M]   = { FILES(iq1_m),    FIELDS({ FIELD_IQ1_M, 4, 48 }) },
     [GGML_TYPE_TQ1_0]   = { BOTH(tq1_0),      FIELDS({ FIELD_F16, 1, 52 }) },
     [GGML_TYPE_TQ2_0]   = { BOTH(tq2_0),      FIELDS({ FIELD_F16, 1, 64 }) },
     [GGML_TYPE_MXFP4]   = { BOTH(mxfp4),      FIELDS({ FIELD_E8M0, 1, 0 }) },
@@ -143,7 +152,7 @@ static void pack_row(enum ggml_type type, const float *x, uint8_t *y, int64_t n,
 
 size_t ggml_quantize_chunk(enum ggml_type type, const float *src, void *dst, int64_t start, int64_t nrows, int64_t n_per_row,
                            const float *imatrix) {
-    if ((unsigned) type >= GGML_TYPE_COUNT || (type != GGML_TYPE_F32 && !quant_types[type].pack))
+    if ((unsigned) type >= GGML_TYPE_COUNT || (type != GGML_TYPE_F32 && !quant_types[type].pack && !quant_types[type].pack_file))
         GGML_ABORT("ggml_quantize_chunk: type %d cannot be packed", (int) type);
     const int64_t block = ggml_blck_size(type);
     if (nrows < 0 || n_per_row <= 0 || n_per_row % block != 0 || start < 0 || start % n_per_row != 0)
@@ -190,6 +199,9 @@ ALL_NAMES(q4_K, Q4_K)
 ALL_NAMES(q5_K, Q5_K)
 ALL_NAMES(q6_K, Q6_K)
 ALL_NAMES(iq4_nl, IQ4_NL)
+ALL_NAMES(iq2_s, IQ2_S)
+ALL_NAMES(iq3_xxs, IQ3_XXS)
+ALL_NAMES(iq3_s, IQ3_S)
 ALL_NAMES(iq4_xs, IQ4_XS)
 ALL_NAMES(tq1_0, TQ1_0)
 ALL_NAMES(tq2_0, TQ2_0)
@@ -197,6 +209,10 @@ ALL_NAMES(mxfp4, MXFP4)
 ALL_NAMES(nvfp4, NVFP4)
 ALL_NAMES(q1_0, Q1_0)
 ALL_NAMES(q2_0, Q2_0)
+UNPACK_NAME(iq2_xxs) CHUNK_NAME(iq2_xxs, IQ2_XXS)
+UNPACK_NAME(iq2_xs) CHUNK_NAME(iq2_xs, IQ2_XS)
+UNPACK_NAME(iq1_s) CHUNK_NAME(iq1_s, IQ1_S)
+UNPACK_NAME(iq1_m) CHUNK_NAME(iq1_m, IQ1_M)
 PACK_NAME(q8_1)
 UNPACK_NAME(q8_K)
 PACK_NAME(q8_K)

@@ -104,6 +104,17 @@ void quant_swap(enum ggml_type type, void *blocks, size_t n);
 extern const int8_t iq4_values[16];     /* what the nibbles of IQ4_NL and IQ4_XS stand for */
 extern const int8_t fp4_values[16];     /* E2M1, doubled: the nibbles of MXFP4 and NVFP4 */
 
+/* The codebooks: 8 elements of 2 bits, or 4 of 4 bits (IQ3), the first lowest. An element is a level. */
+extern const uint16_t grid_iq2_xxs[256], grid_iq2_xs[512], grid_iq2_s[1024], grid_iq3_xxs[256], grid_iq3_s[512], grid_iq1_s[2048];
+
+/* The signs of 8 elements from 7 bits: the eighth bit makes their number even. */
+static inline uint8_t even_signs(unsigned bits) {
+    unsigned parity = bits ^ bits >> 4;
+    parity ^= parity >> 2;
+    parity ^= parity >> 1;
+    return (uint8_t) (bits | (parity & 1) << 7);
+}
+
 /* ---- steps that several types share ------------------------------------------------------------------------------- */
 
 /* The integer below v in magnitude, within lo .. hi; NaN is 0. */

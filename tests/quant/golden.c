@@ -1,5 +1,6 @@
 /* Packing and unpacking give the bytes of the reference: hashes of what another implementation of the formats (ggml 0.25.3, its
- * x86-64 build) gives for the same data. With the path of such a library as argument this program prints the table anew. */
+ * x86-64 build) gives for the same data. A hash of 0 is not compared: packing into a codebook is a search, and error.c says how
+ * good ours is. With the path of such a library as argument this program prints the table anew. */
 
 #include "ggml.h"
 #include "check.h"
@@ -42,6 +43,13 @@ static const struct golden golden[] = {
     { 12, 0x9d04e24aafe1305e, 0xd6048bc8096e7965, 0x02b4a7e237774e1e },   /* q4_K */
     { 13, 0x806fda0371c9eed0, 0xa5c8311296c92baa, 0xc9c905cec19523e1 },   /* q5_K */
     { 14, 0x774d985a3ca4deb3, 0xcdb68d0cfa215cca, 0x0f5859e9950d6113 },   /* q6_K */
+    { 16, 0,                  0,                  0x7059167b49c26c4f },   /* iq2_xxs */
+    { 17, 0,                  0,                  0x7bef23cc66a171fc },   /* iq2_xs */
+    { 18, 0,                  0,                  0x03136f010cdf7ed6 },   /* iq3_xxs */
+    { 19, 0,                  0,                  0x29003d73e151a621 },   /* iq1_s */
+    { 21, 0,                  0,                  0x43228d6bdcd15d30 },   /* iq3_s */
+    { 22, 0,                  0,                  0xdc4c1f31763d7c85 },   /* iq2_s */
+    { 29, 0,                  0,                  0x1bcce19c0c9f6662 },   /* iq1_m */
     { 20, 0xb5b27189de50a64f, 0x134b93a0759cee92, 0xa47a031178cbd292 },   /* iq4_nl */
     { 23, 0xe00d0f78bcf36aec, 0xace83a0513c9072e, 0x76ed398cc631007b },   /* iq4_xs */
     { 34, 0x3499e8c853802d09, 0x3499e8c853802d09, 0xe969c42e15421e90 },   /* tq1_0 */
@@ -65,7 +73,7 @@ struct library {
     bool   (*needs_weights)(enum ggml_type);
 };
 
-static struct golden measure(const struct library *l, enum ggml_type type) {
+static struct golden measure(const struct library *l, enum ggml_type type, bool pack) {
     static float   x[N], weights[ROW], y[N];
     static uint8_t packed[N*4];
     const size_t bytes = l->row_size(type, N);
@@ -74,6 +82,7 @@ static struct golden measure(const struct library *l, enum ggml_type type) {
     for (int kind = 0; kind < KINDS; kind++) {
         for (int i = 0; i < N; i++) x[i] = draw(kind, i, &seed);
         for (int i = 0; i < ROW; i++) weights[i] = fabsf(rnd_f32(&seed)), weights[i] *= kind % 2 ? weights[i] : 1.0f;
+        if (!pack) continue;
         memset(packed, 0, bytes);
         if (!l->needs_weights(type)) {
             l->chunk(type, x, packed, 0, ROWS, ROW, NULL);
@@ -100,7 +109,7 @@ static int print_table(const char *path) {
     *(void **) &l.needs_weights = dlsym(lib, "ggml_quantize_requires_imatrix");
     for (enum ggml_type t = 0; t < GGML_TYPE_COUNT; t++) {
         if (!l.traits(t)->to_float) continue;
-        const struct golden g = measure(&l, t);
+        const struct golden g = measure(&l, t, true);
         printf("{ %2d, 0x%016" PRIx64 ", 0x%016" PRIx64 ", 0x%016" PRIx64 " },   /* %s */\n", (int) t, g.plain, g.weighted, g.unpacked,
             l.traits(t)->type_name);
     }
@@ -112,9 +121,9 @@ int main(int argc, char **argv) {
     const struct library ours = { ggml_quantize_chunk, ggml_get_type_traits, ggml_row_size, ggml_quantize_requires_imatrix };
     for (size_t i = 0; i < sizeof golden/sizeof *golden; i++) {
         const char *name = ggml_type_name(golden[i].type);
-        const struct golden g = measure(&ours, golden[i].type);
-        CHECK(g.plain    == golden[i].plain,    "%s packed",              name);
-        CHECK(g.weighted == golden[i].weighted, "%s packed with weights", name);
+        const struct golden g = measure(&ours, golden[i].type, golden[i].plain != 0);
+        CHECK(!golden[i].plain    || g.plain    == golden[i].plain,    "%s packed",              name);
+        CHECK(!golden[i].weighted || g.weighted == golden[i].weighted, "%s packed with weights", name);
         CHECK(g.unpacked == golden[i].unpacked, "%s unpacked",            name);
     }
     return DONE();

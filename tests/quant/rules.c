@@ -7,7 +7,13 @@
 static char said[512];
 static void hear(enum ggml_log_level level, const char *text, void *user) { (void) level, (void) user; snprintf(said, sizeof said, "%s", text); }
 
-static bool can_pack(enum ggml_type t) { return quant_types[t].pack && t != GGML_TYPE_F16 && t != GGML_TYPE_BF16; }
+/* without importance data */
+static void pack(enum ggml_type t, const float *x, void *y, int64_t n) {
+    (quant_types[t].pack ? quant_types[t].pack : quant_types[t].pack_file)(x, y, n);
+}
+static bool can_pack(enum ggml_type t) {
+    return (quant_types[t].pack || quant_types[t].pack_file) && t != GGML_TYPE_F16 && t != GGML_TYPE_BF16;
+}
 
 static void check_scalars(void) {
     static const struct { float f; uint16_t h; } halves[] = {
@@ -54,7 +60,7 @@ static void check_zeros(enum ggml_type t) {
     uint8_t block[512];
     for (int i = 0; i < QK_K; i++) w[i] = 1.0f;
     memset(block, 0xff, sizeof block);
-    quant_types[t].pack(x, block, n);
+    pack(t, x, block, n);
     CHECK(t == GGML_TYPE_Q8_1 || ggml_validate_row_data(t, block, ggml_type_size(t)), "%s", ggml_type_name(t));
     for (int weighted = 0; weighted < 2 && quant_types[t].unpack; weighted++) {
         if (weighted) ggml_quantize_chunk(t, x, block, 0, 1, n, w);
@@ -73,7 +79,8 @@ static void check_no_importance(enum ggml_type t) {
     for (int i = 0; i < ROW; i++) w[0][i] = 0.0f, w[1][i] = NAN, w[2][i] = -1.0f;
     for (int k = 0; k < 3; k++) {
         memset(a, 0, bytes), memset(b, 0, bytes);
-        ggml_quantize_chunk(t, x, a, 0, ROWS, ROW, NULL);
+        if (ggml_quantize_requires_imatrix(t)) pack(t, x, a, ROWS*ROW);
+        else                                   ggml_quantize_chunk(t, x, a, 0, ROWS, ROW, NULL);
         ggml_quantize_chunk(t, x, b, 0, ROWS, ROW, w[k]);
         CHECK(!memcmp(a, b, bytes), "%s, kind %d", ggml_type_name(t), k);
         quant_types[t].unpack(b, y, ROWS*ROW);
@@ -101,7 +108,7 @@ static void check_any_floats(enum ggml_type t) {
             w[i] = k % 2 ? 1.0f : odd[u >> 40 & 7];
         }
         memset(block, 0x5c, sizeof block);
-        quant_types[t].pack(x, block, n);
+        pack(t, x, block, n);
         ggml_quantize_chunk(t, x, block, 0, 1, n, w);
         for (size_t i = bytes; i < sizeof block; i++) if (block[i] != 0x5c) { CHECK(false, "%s: byte %zu", ggml_type_name(t), i); break; }
         if (quant_types[t].unpack) quant_types[t].unpack(block, y, n);
