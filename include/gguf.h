@@ -60,8 +60,8 @@ GGML_API struct gguf_context *gguf_init_empty(void);
  * params.ctx without no_alloc: all data are read into the first tensor of *params.ctx, an I8 tensor named "GGUF tensor data
  * binary blob"; the tensors after it point into it.
  *
- * Files are in the byte order of the machine that wrote them. One of the other order is converted when its data are loaded,
- * and refused otherwise, since the data in the file are no use to this machine. Alignments are powers of two. Keys have 1 to
+ * Files are in the byte order of the machine that wrote them. Of one of the other order the metadata can be read and the data
+ * loaded, which converts them; with no_alloc tensors it is refused, since its data are no use where they are. Alignments are powers of two. Keys have 1 to
  * 65535 bytes and tensor names up to 63, without zero bytes; a string has up to 2^30 bytes, an array up to 2^30 elements. */
 GGML_API struct gguf_context *gguf_init_from_file(const char *fname, struct gguf_init_params params);
 

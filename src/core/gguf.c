@@ -554,9 +554,8 @@ static struct gguf_context *load(struct reader *r, struct gguf_init_params param
     int64_t n_infos = 0, n_pairs = 0;
     if (!c) return NULL;
     bool ok = take_header(r, c, &n_infos, &n_pairs);
-    const bool in_place = !params.ctx || params.no_alloc;       /* somebody else reads the data */
-    if (ok && r->swap && in_place)
-        ok = fail(r, "the byte order is not this machine's, expected %s endian: loads with its data (no_alloc = false) only",
+    if (ok && r->swap && params.ctx && params.no_alloc)         /* the data are used where they are */
+        ok = fail(r, "the byte order is not this machine's, expected %s endian: only loading the data (no_alloc = false) converts them",
             *(const uint8_t *) &(const uint16_t) { 1 } ? "little" : "big");
     for (int64_t i = 0; ok && i < n_pairs; i++) ok = take_pair(r, c);
     for (int64_t i = 0; ok && i < n_infos; i++) ok = take_info(r, c);

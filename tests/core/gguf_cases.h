@@ -5,6 +5,8 @@
 #include "gguf.h"
 #include "check.h"
 
+static inline bool big_endian_here(void) { return *(const uint8_t *) &(const uint16_t) { 1 } == 0; }
+
 struct bytes { uint8_t *p; size_t n, size; bool big; };
 
 static inline void bytes_put(struct bytes *b, const void *p, size_t n) {
@@ -18,7 +20,7 @@ static inline void bytes_num(struct bytes *b, uint64_t v, int width) {
 static inline void bytes_text(struct bytes *b, const char *s, size_t n) { bytes_num(b, n, 8); bytes_put(b, s, n); }
 static inline void bytes_pad(struct bytes *b, size_t align) { while (b->n % align) bytes_num(b, 0, 1); }
 
-/* One pair and up to two tensors. A `count` of 0 is the true one; a text with zero bytes carries its length. */
+/* One pair and up to two tensors. Raw values are little endian. A `count` of 0 is the true one; a text with zero bytes carries its length. */
 struct gguf_case {
     const char *name;
     const char *says;                   /* part of the error; NULL: the file loads */

@@ -17,9 +17,9 @@ static void hear(enum ggml_log_level level, const char *text, void *user) {
     snprintf(said + strlen(said), sizeof said - strlen(said), "%s", text);
 }
 
-static double seconds(void) {
+static double seconds(void) {                                   /* of this process, whatever else runs */
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double) t.tv_sec + 1e-9*(double) t.tv_nsec;
 }
 static long peak_kib(void) { struct rusage u; getrusage(RUSAGE_SELF, &u); return u.ru_maxrss; }
@@ -82,7 +82,7 @@ static void check_loaded(const struct gguf_case *c, const struct gguf_context *g
 
 static void check_case(const struct gguf_case *c, enum source source, bool want_tensors, bool no_alloc) {
     struct ggml_context *const untouched = (struct ggml_context *) &said, *ggml = untouched;
-    struct bytes b = gguf_case_bytes(c, false);
+    struct bytes b = gguf_case_bytes(c, big_endian_here());
     size_t start;
     said[0] = 0, said_errors = 0;
     const double before = seconds();
@@ -109,6 +109,7 @@ static void check_truncated(void) {
     struct gguf_case c = { "truncated", NULL, .kv = { { "k", .type = GGUF_TYPE_ARRAY, RAW("\10\0\0\0" "\2\0\0\0\0\0\0\0"
         "\3\0\0\0\0\0\0\0" "abc" "\0\0\0\0\0\0\0\0") } }, .t = { T_F32(8), { "y", 0, 1, { 5 }, GGML_TYPE_F32, 32 } }, .data = 52 };
     const struct bytes b = gguf_case_bytes(&c, false);
+    if (big_endian_here()) return;                              /* raw values */
     for (size_t n = 1; n <= b.n; n++) {
         struct ggml_context *ggml = NULL;
         uint8_t *exact = malloc(n);
@@ -125,7 +126,7 @@ static void check_truncated(void) {
 
 /* 1 000 000 strings of 8 bytes: well under half a second. 50 000 keys and as many look-ups: not quadratic. */
 static void check_large(void) {
-    struct bytes b = { NULL };
+    struct bytes b = { .big = big_endian_here() };
     bytes_put(&b, "GGUF", 4);
     bytes_num(&b, 3, 4), bytes_num(&b, 0, 8), bytes_num(&b, 50001, 8);
     bytes_text(&b, "tokens", 6);
@@ -160,7 +161,7 @@ static void check_byte_order(void) {
         { "f", .type = GGUF_TYPE_FLOAT64, .value = 0x3ff8000000000000 } },
         .t = { T_F32(8), { "q", 0, 1, { 32 }, GGML_TYPE_Q4_0, 32 } }, .data = 50 };
     struct bytes little = gguf_case_bytes(&c, false), big = gguf_case_bytes(&c, true);
-    const bool little_here = *(const uint8_t *) &(const uint16_t) { 1 };
+    const bool little_here = !big_endian_here();
     struct bytes *native = little_here ? &little : &big, *other = little_here ? &big : &little;
     uint8_t *data = other->p + other->n - 50;
     for (int i = 0; i < 32; i += 4) for (int j = 0; j < 2; j++) {
@@ -184,6 +185,9 @@ static void check_byte_order(void) {
     said[0] = 0;
     g = gguf_init_from_buffer(other->p, other->n, (struct gguf_init_params) { true, &a });
     CHECK(!g && strstr(said, "byte order") && strstr(said, little_here ? "little endian" : "big endian"), "%s", said);
+    g = gguf_init_from_buffer(other->p, other->n, (struct gguf_init_params) { true, NULL });
+    CHECK(g && gguf_get_val_u32(g, 0) == 0x01020304 && gguf_get_tensor_offset(g, 1) == 32, "metadata alone");
+    gguf_free(g);
     free(little.p), free(big.p);
 }
 
@@ -217,7 +221,7 @@ int main(int argc, char **argv) {
     if (argc > 1) return write_corpus(argv[1]);
     ggml_log_set(hear, NULL);
     for (int i = 0; i < N_GGUF_CASES; i++)
-        for (enum source s = BUFFER; s < SOURCES; s++)
+        for (enum source s = BUFFER; s < SOURCES && !(big_endian_here() && gguf_cases[i].kv[0].raw_n); s++)
             for (int k = 0; k < 3; k++) check_case(&gguf_cases[i], s, k > 0, k > 1);
     check_truncated();
     check_byte_order();

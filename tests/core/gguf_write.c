@@ -130,6 +130,7 @@ static void check_zero_bytes(void) {
     const struct gguf_case c = { "zero", .kv = { { "k", .type = GGUF_TYPE_STRING, RAW("\3\0\0\0\0\0\0\0" "a\0b") },
         { "l", .type = GGUF_TYPE_ARRAY, RAW("\10\0\0\0" "\2\0\0\0\0\0\0\0" "\1\0\0\0\0\0\0\0" "\0" "\2\0\0\0\0\0\0\0" "x\0") } } };
     struct bytes b = gguf_case_bytes(&c, false);
+    if (big_endian_here()) { free(b.p); return; }               /* raw values */
     struct gguf_context *g = gguf_init_from_buffer(b.p, b.n, metadata), *copy = gguf_init_empty();
     CHECK(g != NULL, "load");
     if (g) {
@@ -205,7 +206,7 @@ static void check_large_file(void) {
     temporary(path, sizeof path, "large");
     const uint64_t size = 5ull << 30;
     struct gguf_case c = { "large", .t = { { "hole", 0, 1, { (int64_t) (5ull << 30) }, GGML_TYPE_I8, 0 }, { "x", 0, 1, { 8 }, GGML_TYPE_F32, 5ull << 30 } } };
-    struct bytes b = gguf_case_bytes(&c, false);
+    struct bytes b = gguf_case_bytes(&c, big_endian_here());
     FILE *f = fopen(path, "wb");
     bool made = f && fwrite(b.p, 1, b.n, f) == b.n && fflush(f) == 0 && ftruncate(fileno(f), (off_t) (b.n + size + 32)) == 0
         && pwrite(fileno(f), "01234567890123456789012345678901", 32, (off_t) (b.n + size)) == 32;

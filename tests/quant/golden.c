@@ -2,7 +2,7 @@
  * x86-64 build) gives for the same data. A hash of 0 is not compared: packing into a codebook is a search, and error.c says how
  * good ours is. With the path of such a library as argument this program prints the table anew. */
 
-#include "ggml.h"
+#include "quant.h"
 #include "check.h"
 
 #include <dlfcn.h>
@@ -66,6 +66,13 @@ static uint64_t hash(uint64_t h, const void *p, size_t n) {     /* FNV-1a */
     return h;
 }
 
+/* Fields of blocks are little endian in a file; hashes are of that. */
+static bool big_endian_here(void) { return *(const uint8_t *) &(const uint16_t) { 1 } == 0; }
+static uint64_t hash_blocks(uint64_t h, enum ggml_type type, uint8_t *blocks, size_t bytes) {
+    if (big_endian_here()) quant_swap(type, blocks, bytes/ggml_type_size(type));
+    return hash(h, blocks, bytes);
+}
+
 struct library {
     size_t (*chunk)(enum ggml_type, const float *, void *, int64_t, int64_t, int64_t, const float *);
     const struct ggml_type_traits *(*traits)(enum ggml_type);
@@ -86,16 +93,19 @@ static struct golden measure(const struct library *l, enum ggml_type type, bool 
         memset(packed, 0, bytes);
         if (!l->needs_weights(type)) {
             l->chunk(type, x, packed, 0, ROWS, ROW, NULL);
-            g.plain = hash(g.plain, packed, bytes);
+            g.plain = hash_blocks(g.plain, type, packed, bytes);
         }
         memset(packed, 0, bytes);
         l->chunk(type, x, packed, 0, ROWS, ROW, weights);
-        g.weighted = hash(g.weighted, packed, bytes);
+        g.weighted = hash_blocks(g.weighted, type, packed, bytes);
     }
     for (size_t i = 0; i < bytes; i++) packed[i] = (uint8_t) (rnd_u64(&seed) >> 20);
+    if (big_endian_here()) quant_swap(type, packed, bytes/ggml_type_size(type));
     l->traits(type)->to_float(packed, y, N);
-    for (int i = 0; i < N; i++) if (isnan(y[i])) y[i] = 0.0f;   /* payloads are nobody's promise */
-    g.unpacked = hash(g.unpacked, y, sizeof y);
+    for (int i = 0; i < N; i++) {
+        const uint32_t u = isnan(y[i]) ? 0 : f32_bits(y[i]);    /* payloads are nobody's promise */
+        for (int j = 0; j < 4; j++) g.unpacked = hash(g.unpacked, &(uint8_t) { (uint8_t) (u >> 8*j) }, 1);
+    }
     return g;
 }
 

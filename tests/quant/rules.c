@@ -4,6 +4,8 @@
 #include "quant.h"
 #include "check.h"
 
+#include <time.h>
+
 static char said[512];
 static void hear(enum ggml_log_level level, const char *text, void *user) { (void) level, (void) user; snprintf(said, sizeof said, "%s", text); }
 
@@ -170,7 +172,22 @@ static void check_chunks(enum ggml_type t) {
     CHECK(!memcmp(whole, parts, ROWS*row), "%s: rows one by one differ", ggml_type_name(t));
 }
 
+/* the first block of a type is as fast as the others: no tables are built */
+static void check_first_use(void) {
+    float x[QK_K], w[QK_K];
+    uint8_t block[512];
+    uint64_t seed = 6;
+    for (int i = 0; i < QK_K; i++) x[i] = rnd_f32(&seed), w[i] = 1.0f;
+    const clock_t before = clock();
+    ggml_quantize_init(GGML_TYPE_IQ1_S);
+    ggml_quantize_chunk(GGML_TYPE_IQ1_S, x, block, 0, 1, QK_K, w);
+    ggml_quantize_chunk(GGML_TYPE_IQ2_XS, x, block, 0, 1, QK_K, w);
+    CHECK(SANITIZED || clock() - before < CLOCKS_PER_SEC/10, "%.3f s", (double) (clock() - before)/CLOCKS_PER_SEC);
+    ggml_quantize_free();
+}
+
 int main(void) {
+    check_first_use();
     ggml_log_set(hear, NULL);
     check_scalars();
     check_ties();
