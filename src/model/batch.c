@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the checked list ------------------------------------------------------------------------------------------------------- */
+/* ---- the checked list ------------------------------------------------------------------------------------------ */
 
 bool batch_reserve(struct token_list *list, int32_t n) {
     list->pos       = malloc((size_t) n*sizeof *list->pos);
@@ -65,8 +65,8 @@ static bool positions_follow(struct llama_context *ctx) {
     for (int s = 0; s < (int) ctx->params.n_seq_max; s++) {
         if (!count[s]) continue;
         const llama_pos past = llama_memory_seq_pos_max(&ctx->memory, s);
-        if (past >= 0 && low[s] != past + 1)               return refuse("a sequence must go on at its end, not at position", low[s]);
-        if ((int64_t) high[s] - low[s] + 1 > count[s])     return refuse("a gap in the positions before", high[s]);
+        if (past >= 0 && low[s] != past + 1)           return refuse("a sequence goes on at its end, not at", low[s]);
+        if ((int64_t) high[s] - low[s] + 1 > count[s]) return refuse("a gap in the positions before", high[s]);
     }
     return true;
 }
@@ -86,7 +86,8 @@ static void fill_positions(struct llama_context *ctx) {
 
 static bool tokens_known(const struct llama_context *ctx, const struct llama_batch *b) {
     for (int32_t i = 0; i < b->n_tokens; i++) {
-        if (b->token[i] < 0 || (uint32_t) b->token[i] >= ctx->model->h.n_vocab) return refuse("no such token:", b->token[i]);
+        const llama_token token = b->token[i];
+        if (token < 0 || (uint32_t) token >= ctx->model->h.n_vocab) return refuse("no such token:", token);
     }
     return true;
 }
@@ -94,8 +95,9 @@ static bool tokens_known(const struct llama_context *ctx, const struct llama_bat
 bool batch_check(struct llama_context *ctx, const struct llama_batch *b) {
     struct token_list *list = &ctx->batch;
     const bool pooled = ctx->seq_embd != NULL;
-    if (b->n_tokens < 1 || (uint32_t) b->n_tokens > ctx->params.n_batch) return refuse("number of tokens out of range:", b->n_tokens);
-    if (!b->token == !b->embd)                                           return refuse("wanted tokens or embeddings, given", b->token ? 2 : 0);
+    const int32_t n = b->n_tokens;
+    if (n < 1 || (uint32_t) n > ctx->params.n_batch) return refuse("number of tokens out of range:", n);
+    if (!b->token == !b->embd) return refuse("wanted tokens or embeddings, given", b->token ? 2 : 0);
     if (b->token && !tokens_known(ctx, b)) return false;
     list->n         = b->n_tokens;
     list->token     = b->token;
@@ -114,7 +116,7 @@ bool batch_check(struct llama_context *ctx, const struct llama_batch *b) {
     return positions_follow(ctx);
 }
 
-/* ---- struct llama_batch -------------------------------------------------------------------------------------------------------- */
+/* ---- struct llama_batch ---------------------------------------------------------------------------------------- */
 
 struct llama_batch llama_batch_get_one(llama_token *tokens, int32_t n_tokens) {
     return (struct llama_batch) { .n_tokens = n_tokens, .token = tokens };
@@ -158,7 +160,7 @@ void llama_batch_free(struct llama_batch b) {
     free(b.logits);
 }
 
-/* ---- struct llama_batch_ext ----------------------------------------------------------------------------------------------------- */
+/* ---- struct llama_batch_ext ------------------------------------------------------------------------------------ */
 
 struct llama_batch_ext {
     struct llama_context *ctx;

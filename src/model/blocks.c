@@ -17,7 +17,8 @@ static struct ggml_tensor *place(struct graph *g, struct ggml_tensor *t, float *
     return ggml_backend_tensor_alloc(out->buffer, t, at) == GGML_STATUS_SUCCESS ? t : NULL;
 }
 
-static struct ggml_tensor *linear(struct graph *g, struct ggml_tensor *w, struct ggml_tensor *bias, struct ggml_tensor *x) {
+static struct ggml_tensor *linear(struct graph *g, struct ggml_tensor *w, struct ggml_tensor *bias,
+                                  struct ggml_tensor *x) {
     if (!x) return NULL;
     struct ggml_tensor *y = ggml_mul_mat(g->ctx, w, x);
     return bias ? ggml_add(g->ctx, y, bias) : y;
@@ -47,7 +48,7 @@ struct ggml_tensor *block_residual(struct graph *g, int il, struct ggml_tensor *
     return is_last(g, il) ? keep_outputs(g, x) : x;
 }
 
-/* ---- attention --------------------------------------------------------------------------------------------------------- */
+/* ---- attention ------------------------------------------------------------------------------------------------- */
 
 struct ggml_tensor *block_rope(struct graph *g, int il, struct ggml_tensor *x, struct ggml_tensor *pos) {
     const struct hparams *h = &g->model->h;
@@ -59,14 +60,16 @@ struct ggml_tensor *block_rope(struct graph *g, int il, struct ggml_tensor *x, s
 }
 
 /* [head size, heads, n_tokens] of a projection, normalised per head if the layer has a weight for it. */
-static struct ggml_tensor *heads(struct graph *g, struct ggml_tensor *x, int64_t size, int64_t n, struct ggml_tensor *norm) {
+static struct ggml_tensor *heads(struct graph *g, struct ggml_tensor *x, int64_t size, int64_t n,
+                                 struct ggml_tensor *norm) {
     if (!x) return NULL;
     x = ggml_reshape_3d(g->ctx, x, size, n, g->shape.n_tokens);
     return norm ? block_norm(g, x, norm) : x;
 }
 
 /* Writes x [head size, heads, n_tokens] to the batch's cells; what attention then reads is [head size, n_kv, heads]. */
-static struct ggml_tensor *cached(struct graph *g, struct ggml_tensor *cache, struct ggml_tensor *x, const struct cache_input *in) {
+static struct ggml_tensor *cached(struct graph *g, struct ggml_tensor *cache, struct ggml_tensor *x,
+                                  const struct cache_input *in) {
     if (!x) return NULL;
     struct ggml_tensor *all = ggml_set_rows(g->ctx, cache, ggml_permute(g->ctx, x, 0, 2, 1, 3), in->slots);
     if (!all) return NULL;
@@ -97,7 +100,7 @@ struct ggml_tensor *block_attention(struct graph *g, int il, struct ggml_tensor 
     return linear(g, w[ATTN_OUT], w[ATTN_OUT_BIAS], is_last(g, il) ? keep_outputs(g, y) : y);
 }
 
-/* ---- feed-forward ------------------------------------------------------------------------------------------------------- */
+/* ---- feed-forward ---------------------------------------------------------------------------------------------- */
 
 /* The sum over experts of y [n_embd, n_used, n], in the order of their scores. */
 static struct ggml_tensor *expert_sum(struct graph *g, struct ggml_tensor *y) {
@@ -111,7 +114,8 @@ static struct ggml_tensor *expert_sum(struct graph *g, struct ggml_tensor *y) {
 }
 
 /* The experts_used best by softmax of the router, weighted by their share of the chosen ones' probability. */
-static struct ggml_tensor *experts(struct graph *g, struct ggml_tensor *const *w, struct ggml_tensor *x, enum ggml_glu_op act) {
+static struct ggml_tensor *experts(struct graph *g, struct ggml_tensor *const *w, struct ggml_tensor *x,
+                                   enum ggml_glu_op act) {
     const struct hparams *h = &g->model->h;
     const int64_t n = x->ne[1], used = h->n_expert_used;
     struct ggml_context *ctx = g->ctx;
@@ -125,7 +129,8 @@ static struct ggml_tensor *experts(struct graph *g, struct ggml_tensor *const *w
     x = ggml_reshape_3d(ctx, x, x->ne[0], 1, n);
     struct ggml_tensor *y = ggml_glu_split(ctx, ggml_mul_mat_id(ctx, w[FFN_GATE_EXPERTS], x, ids),
                                                 ggml_mul_mat_id(ctx, w[FFN_UP_EXPERTS],   x, ids), act);
-    y = ggml_mul_mat_id(ctx, w[FFN_DOWN_EXPERTS], y, ids);                                          /* [n_embd, used, n] */
+    y = ggml_mul_mat_id(ctx, w[FFN_DOWN_EXPERTS], y, ids);                                          /* [n_embd,
+        used, n] */
     return expert_sum(g, ggml_mul(ctx, y, ggml_reshape_3d(ctx, share, 1, used, n)));
 }
 
@@ -138,7 +143,7 @@ struct ggml_tensor *block_ffn(struct graph *g, int il, struct ggml_tensor *x, en
     return linear(g, w[FFN_DOWN], w[FFN_DOWN_BIAS], y);
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------------------ */
+/* ---- the end --------------------------------------------------------------------------------------------------- */
 
 struct ggml_tensor *block_output(struct graph *g, struct ggml_tensor *x) {
     const struct hparams *h = &g->model->h;

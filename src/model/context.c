@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- parameters --------------------------------------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------------------------ */
 
 static uint32_t padded(uint32_t n, uint32_t step) { return n > UINT32_MAX - step ? n/step*step : (n + step - 1)/step*step; }
 
@@ -51,7 +51,7 @@ static struct rope_numbers rope_numbers(const struct llama_context_params *p, co
     };
 }
 
-/* ---- making ----------------------------------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------------------------- */
 
 static bool refuse(const struct llama_model *m, const char *why) {
     log_error("%s: no context: %s", m ? model_file_name(m) : "model", why);
@@ -119,7 +119,7 @@ void llama_free(struct llama_context *ctx) {
     free(ctx);
 }
 
-/* ---- questions and settings --------------------------------------------------------------------------------------------------- */
+/* ---- questions and settings ------------------------------------------------------------------------------------ */
 
 const struct llama_model *llama_get_model(const struct llama_context *ctx) { return ctx->model; }
 llama_memory_t llama_get_memory(const struct llama_context *ctx) { return (llama_memory_t) (uintptr_t) &ctx->memory; }
@@ -145,7 +145,8 @@ void llama_set_n_threads(struct llama_context *ctx, int32_t n_threads, int32_t n
     ctx->params.n_threads_batch = threads(n_threads_batch);
 }
 
-void llama_attach_threadpool(struct llama_context *ctx, ggml_threadpool_t threadpool, ggml_threadpool_t threadpool_batch) {
+void llama_attach_threadpool(struct llama_context *ctx, ggml_threadpool_t threadpool,
+                             ggml_threadpool_t threadpool_batch) {
     ctx->pool       = threadpool;
     ctx->pool_batch = threadpool_batch ? threadpool_batch : threadpool;
 }
@@ -163,7 +164,8 @@ bool llama_get_causal_attn(const struct llama_context *ctx) {
     return ctx->params.attention_type != LLAMA_ATTENTION_TYPE_NON_CAUSAL;
 }
 void llama_set_warmup(struct llama_context *ctx, bool warmup) { (void) ctx; (void) warmup; }
-void llama_set_abort_callback(struct llama_context *ctx, ggml_abort_callback abort_callback, void *abort_callback_data) {
+void llama_set_abort_callback(struct llama_context *ctx, ggml_abort_callback abort_callback,
+                              void *abort_callback_data) {
     ctx->params.abort_callback      = abort_callback;
     ctx->params.abort_callback_data = abort_callback_data;
     ggml_backend_cpu_set_abort_callback(ctx->backend, abort_callback, abort_callback_data);
@@ -175,15 +177,17 @@ bool        llama_set_sampler(struct llama_context *ctx, llama_seq_id seq_id, st
     (void) ctx; (void) seq_id; (void) smpl;
     return false;
 }
-llama_token llama_get_sampled_token_ith           (struct llama_context *ctx, int32_t i) { (void) ctx; (void) i; return LLAMA_TOKEN_NULL; }
-float      *llama_get_sampled_probs_ith           (struct llama_context *ctx, int32_t i) { (void) ctx; (void) i; return NULL; }
-uint32_t    llama_get_sampled_probs_count_ith     (struct llama_context *ctx, int32_t i) { (void) ctx; (void) i; return 0; }
-float      *llama_get_sampled_logits_ith          (struct llama_context *ctx, int32_t i) { (void) ctx; (void) i; return NULL; }
-uint32_t    llama_get_sampled_logits_count_ith    (struct llama_context *ctx, int32_t i) { (void) ctx; (void) i; return 0; }
-llama_token *llama_get_sampled_candidates_ith     (struct llama_context *ctx, int32_t i) { (void) ctx; (void) i; return NULL; }
-uint32_t    llama_get_sampled_candidates_count_ith(struct llama_context *ctx, int32_t i) { (void) ctx; (void) i; return 0; }
+#define NEVER(type, name, value) \
+    type name(struct llama_context *ctx, int32_t i) { (void) ctx; (void) i; return value; }
+NEVER(llama_token,   llama_get_sampled_token_ith,            LLAMA_TOKEN_NULL)
+NEVER(float *,       llama_get_sampled_probs_ith,            NULL)
+NEVER(uint32_t,      llama_get_sampled_probs_count_ith,      0)
+NEVER(float *,       llama_get_sampled_logits_ith,           NULL)
+NEVER(uint32_t,      llama_get_sampled_logits_count_ith,     0)
+NEVER(llama_token *, llama_get_sampled_candidates_ith,       NULL)
+NEVER(uint32_t,      llama_get_sampled_candidates_count_ith, 0)
 
-/* ---- figures -------------------------------------------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------------------------- */
 
 struct llama_perf_context_data llama_perf_context(const struct llama_context *ctx) {
     struct llama_perf_context_data p = ctx->perf;
@@ -195,7 +199,8 @@ struct llama_perf_context_data llama_perf_context(const struct llama_context *ct
 void llama_perf_context_print(const struct llama_context *ctx) {
     const struct llama_perf_context_data p = llama_perf_context(ctx);
     log_info("load   %9.2f ms", p.t_load_ms);
-    log_info("prompt %9.2f ms, %5d tokens, %9.2f tokens/s", p.t_p_eval_ms, p.n_p_eval, 1e3*p.n_p_eval/(p.t_p_eval_ms + 1e-9));
+    log_info("prompt %9.2f ms, %5d tokens, %9.2f tokens/s", p.t_p_eval_ms, p.n_p_eval,
+             1e3*p.n_p_eval/(p.t_p_eval_ms + 1e-9));
     log_info("answer %9.2f ms, %5d tokens, %9.2f tokens/s", p.t_eval_ms, p.n_eval, 1e3*p.n_eval/(p.t_eval_ms + 1e-9));
 }
 
@@ -205,7 +210,7 @@ void llama_perf_context_reset(struct llama_context *ctx) {
     };
 }
 
-/* ---- the plan -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the plan -------------------------------------------------------------------------------------------------- */
 
 struct arn_memory arn_context_memory(const struct llama_context *ctx) {
     return (struct arn_memory) {

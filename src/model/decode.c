@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- output rows -------------------------------------------------------------------------------------------------------------- */
+/* ---- output rows ----------------------------------------------------------------------------------------------- */
 
 bool outputs_reserve(struct llama_context *ctx, int32_t n) {
     struct output_rows *out = &ctx->out;
@@ -71,7 +71,7 @@ float *llama_get_embeddings_ith(struct llama_context *ctx, int32_t i) {
     return row < 0 ? NULL : ctx->out.embd + (size_t) row*ctx->model->h.n_embd;
 }
 
-/* ---- pooling ------------------------------------------------------------------------------------------------------------------- */
+/* ---- pooling --------------------------------------------------------------------------------------------------- */
 
 static void pool_mean(const struct llama_context *ctx, int s, float *sum) {
     const uint32_t n_embd = ctx->model->h.n_embd;
@@ -113,7 +113,7 @@ float *llama_get_embeddings_seq(struct llama_context *ctx, llama_seq_id seq_id) 
     return ctx->seq_embd + (size_t) seq_id*ctx->model->h.n_embd;
 }
 
-/* ---- running -------------------------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------------------------- */
 
 enum { DECODED = 0, NO_ROOM = 1, STOPPED = 2, BAD_BATCH = -1, NO_MEMORY = -2, FAILED = -3 };
 

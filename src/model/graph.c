@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- building ----------------------------------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------------------------- */
 
 static int64_t most_nodes(const struct llama_model *m) {
     return 64 + (int64_t) m->h.n_layer*(64 + 2*(int64_t) m->h.n_expert_used);
@@ -75,7 +75,7 @@ bool graph_prepare(struct llama_context *ctx, const struct graph_shape *shape) {
     return g->ready;
 }
 
-/* ---- the worst case ------------------------------------------------------------------------------------------------------ */
+/* ---- the worst case -------------------------------------------------------------------------------------------- */
 
 static bool is_computed(const struct ggml_tensor *t) {
     return t->op != GGML_OP_NONE && t->op != GGML_OP_RESHAPE && t->op != GGML_OP_VIEW && t->op != GGML_OP_PERMUTE &&
@@ -138,7 +138,7 @@ void graph_release(struct llama_context *ctx) {
     ggml_free(ctx->graph.ctx);
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------------------------- */
 
 static void set(struct ggml_tensor *t, const void *data) {
     if (t && t->buffer) ggml_backend_tensor_set(t, data, 0, ggml_nbytes(t));
@@ -186,7 +186,7 @@ enum ggml_status graph_run(struct llama_context *ctx, int32_t first) {
     return compute(ctx);
 }
 
-/* ---- shifts ------------------------------------------------------------------------------------------------------------------ */
+/* ---- shifts ---------------------------------------------------------------------------------------------------- */
 
 struct shift_inputs { struct ggml_tensor *rows, *delta, *slots; };
 
@@ -209,7 +209,8 @@ static bool build_shift(struct llama_context *ctx, int il, struct ggml_tensor *k
     return ggml_backend_sched_alloc_graph(ctx->sched, g->gf);
 }
 
-static bool shift_layer(struct llama_context *ctx, int il, struct ggml_tensor *k, const struct kv_cells *c, const int64_t *cells, int64_t n) {
+static bool shift_layer(struct llama_context *ctx, int il, struct ggml_tensor *k, const struct kv_cells *c,
+                        const int64_t *cells, int64_t n) {
     struct shift_inputs in;
     if (!build_shift(ctx, il, k, n, &in)) return false;
     for (int64_t i = 0; i < n; i++) {

@@ -133,7 +133,7 @@ static bool key_read(struct llama_model *m, const struct key_row *row) {
     return store(field, 0, &v, number_at(&v, 0), row);
 }
 
-/* ---- what must hold between keys ----------------------------------------------------------------------------------- */
+/* ---- what must hold between keys ------------------------------------------------------------------------------- */
 
 static bool unfit(const struct llama_model *m, const char *name, double x, const char *why) {
     log_error("%s: key %s.%s is %g, %s", model_file_name(m), m->arch->name, name, x, why);
@@ -151,7 +151,8 @@ static bool keys_agree(const struct llama_model *m) {
     if (h->n_rot > h->n_head_k || h->n_rot % 2) {
         return unfit(m, "rope.dimension_count", h->n_rot, "wanted an even number up to the size of a head");
     }
-    if (h->n_expert_used > h->n_expert) return unfit(m, "expert_used_count", h->n_expert_used, "more than there are experts");
+    if (h->n_expert_used > h->n_expert) return unfit(m, "expert_used_count", h->n_expert_used,
+                                                     "more than there are experts");
     if (h->n_expert && !h->n_expert_used) return unfit(m, "expert_used_count", 0, "wanted at least 1 of the experts");
     return true;
 }

@@ -9,14 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- cells ------------------------------------------------------------------------------------------------------------ */
+/* ---- cells ----------------------------------------------------------------------------------------------------- */
 
 static int lowest_bit(uint64_t set) {
     int i = 0;
     while (!(set >> i & 1)) i++;
     return i;
 }
-#define FOR_EACH_SEQ(s, set) for (uint64_t set_##s = (set), s; set_##s && (s = (uint64_t) lowest_bit(set_##s), 1); set_##s &= set_##s - 1)
+#define FOR_EACH_SEQ(s, set) \
+    for (uint64_t set_##s = (set), s; set_##s && (s = (uint64_t) lowest_bit(set_##s), 1); set_##s &= set_##s - 1)
 
 void kv_cell_clear(struct kv_cells *c, int64_t i) {
     c->pos[i] = -1;
@@ -151,7 +152,8 @@ void memory_undo(struct llama_memory_i *mem, bool written) {
     }
 }
 
-void kv_mask(const struct kv_cells *c, const struct token_list *batch, int32_t first, int32_t n, int64_t n_kv, bool causal,
+void kv_mask(const struct kv_cells *c, const struct token_list *batch, int32_t first, int32_t n, int64_t n_kv,
+             bool causal,
              ggml_fp16_t *mask) {
     const ggml_fp16_t hidden = 0xfc00, seen = 0;        /* -inf and 0 */
     for (int32_t j = 0; j < n; j++) {
@@ -165,7 +167,7 @@ void kv_mask(const struct kv_cells *c, const struct token_list *batch, int32_t f
     }
 }
 
-/* ---- making ------------------------------------------------------------------------------------------------------------ */
+/* ---- making ---------------------------------------------------------------------------------------------------- */
 
 static bool cells_init(struct kv_cells *c, uint32_t n, uint32_t n_swa) {
     c->n     = n;
@@ -181,7 +183,8 @@ static bool cells_init(struct kv_cells *c, uint32_t n, uint32_t n_swa) {
 
 
 static bool type_holds(enum ggml_type type, uint32_t head_size, const char *what) {
-    if ((int) type >= 0 && type < GGML_TYPE_COUNT && ggml_blck_size(type) > 0 && head_size % (uint64_t) ggml_blck_size(type) == 0) {
+    if ((int) type >= 0 && type < GGML_TYPE_COUNT && ggml_blck_size(type) > 0 &&
+        head_size % (uint64_t) ggml_blck_size(type) == 0) {
         return true;
     }
     const char *name = (int) type >= 0 && type < GGML_TYPE_COUNT && ggml_type_name(type) ? ggml_type_name(type) : "unknown";
@@ -193,12 +196,14 @@ static bool type_holds(enum ggml_type type, uint32_t head_size, const char *what
 static bool size_is_sane(const struct hparams *h, const struct llama_context_params *p, uint64_t n) {
     double bytes = 0;
     for (uint32_t il = 0; il < h->n_layer; il++) {
-        bytes += (double) n*h->n_head_kv[il]*((double) ggml_row_size(p->type_k, h->n_head_k) + (double) ggml_row_size(p->type_v, h->n_head_v));
+        const size_t head = ggml_row_size(p->type_k, h->n_head_k) + ggml_row_size(p->type_v, h->n_head_v);
+        bytes += (double) n*h->n_head_kv[il]*(double) head;
     }
     return bytes < (double) SIZE_MAX/4;
 }
 
-static bool tensors_init(struct kv_cache *kv, const struct llama_model *m, const struct llama_context_params *p, int which) {
+static bool tensors_init(struct kv_cache *kv, const struct llama_model *m, const struct llama_context_params *p,
+                         int which) {
     const struct hparams *h = &m->h;
     kv->k   = calloc(h->n_layer, sizeof *kv->k);
     kv->v   = calloc(h->n_layer, sizeof *kv->v);
@@ -279,7 +284,7 @@ struct kv_cache *memory_cache(struct llama_memory_i *mem, const struct llama_mod
     return &mem->cache[m->h.swa[il] ? KV_SLIDING : KV_FULL];
 }
 
-/* ---- llama_memory_* ---------------------------------------------------------------------------------------------------- */
+/* ---- llama_memory_* -------------------------------------------------------------------------------------------- */
 
 #define FOR_EACH_CELLS(c, mem) for (struct kv_cache *kv_##c = (mem)->cache; kv_##c < (mem)->cache + KV_CACHES; kv_##c++) \
     for (struct kv_cells *c = kv_##c->cells.n ? &kv_##c->cells : NULL; c; c = NULL)
@@ -287,8 +292,12 @@ struct kv_cache *memory_cache(struct llama_memory_i *mem, const struct llama_mod
 static uint64_t seq_bit(llama_seq_id s) { return s >= 0 && s < MAX_SEQUENCES ? (uint64_t) 1 << s : 0; }
 
 struct range { llama_pos from, to; };       /* from inclusive, to exclusive */
-static struct range range_of(llama_pos p0, llama_pos p1) { return (struct range) { p0 < 0 ? 0 : p0, p1 < 0 ? INT_MAX : p1 }; }
-static bool in_range(const struct kv_cells *c, int64_t i, struct range r) { return c->pos[i] >= r.from && c->pos[i] < r.to; }
+static struct range range_of(llama_pos p0, llama_pos p1) {
+    return (struct range) { p0 < 0 ? 0 : p0, p1 < 0 ? INT_MAX : p1 };
+}
+static bool in_range(const struct kv_cells *c, int64_t i, struct range r) {
+    return c->pos[i] >= r.from && c->pos[i] < r.to;
+}
 
 void llama_memory_clear(llama_memory_t mem, bool data) {
     FOR_EACH_CELLS(c, mem) {
@@ -337,7 +346,8 @@ bool llama_memory_seq_rm(llama_memory_t mem, llama_seq_id seq_id, llama_pos p0, 
 static void rows_copy(struct ggml_tensor *t, int64_t from, int64_t to, int64_t n) {
     for (int64_t head = 0; t && head < t->ne[2]; head++) {
         const size_t base = (size_t) head*t->nb[2];
-        ggml_backend_tensor_set(t, (const char *) t->data + base + (size_t) from*t->nb[1], base + (size_t) to*t->nb[1], (size_t) n*t->nb[1]);
+        ggml_backend_tensor_set(t, (const char *) t->data + base + (size_t) from*t->nb[1],
+                                base + (size_t) to*t->nb[1], (size_t) n*t->nb[1]);
     }
 }
 
@@ -369,7 +379,8 @@ static void unshare_last_page(struct kv_cache *kv, int s, uint32_t n_layer) {
     kv_recount(c);
 }
 
-void llama_memory_seq_cp(llama_memory_t mem, llama_seq_id seq_id_src, llama_seq_id seq_id_dst, llama_pos p0, llama_pos p1) {
+void llama_memory_seq_cp(llama_memory_t mem, llama_seq_id seq_id_src, llama_seq_id seq_id_dst, llama_pos p0,
+                         llama_pos p1) {
     const struct range r = range_of(p0, p1);
     if (seq_id_src == seq_id_dst) return;
     FOR_EACH_CELLS(c, mem) {

@@ -17,7 +17,7 @@ const char *model_file_name(const struct llama_model *m) {
     return m->n_parts && m->parts[0].file.name ? m->parts[0].file.name : "model";
 }
 
-/* ---- headers -------------------------------------------------------------------------------------------------------- */
+/* ---- headers --------------------------------------------------------------------------------------------------- */
 
 static size_t read_header(void *file, void *bytes, uint64_t offset, size_t size) {
     return file_read(file, bytes, offset, size);
@@ -112,7 +112,7 @@ static bool splits_open(struct llama_model *m, const char *const *paths, size_t 
     return split_total_fits(m);
 }
 
-/* ---- overrides ------------------------------------------------------------------------------------------------------- */
+/* ---- overrides ------------------------------------------------------------------------------------------------- */
 
 /* The kind of a value in the terms of enum llama_model_kv_override_type; -1: none of them. */
 static int override_kind(enum gguf_type type) {
@@ -157,7 +157,7 @@ static bool overrides_apply(struct llama_model *m, const struct llama_model_kv_o
     return true;
 }
 
-/* ---- data ------------------------------------------------------------------------------------------------------------ */
+/* ---- data ------------------------------------------------------------------------------------------------------ */
 
 struct progress {
     llama_progress_callback callback;
@@ -238,7 +238,8 @@ static bool data_place(struct llama_model *m, const struct llama_model_params *p
         const bool mapped = map && part_is_aligned(p, alignment);
         if (!(mapped ? part_map(m, p, &progress) : part_copy(m, p, &progress))) return false;
         ggml_backend_buffer_set_usage(p->buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
-        if (lock) memory_lock(&p->file, ggml_backend_buffer_get_base(p->buffer), ggml_backend_buffer_get_size(p->buffer));
+        if (lock) memory_lock(&p->file, ggml_backend_buffer_get_base(p->buffer),
+                              ggml_backend_buffer_get_size(p->buffer));
     }
     return true;
 }
@@ -255,7 +256,7 @@ static bool data_check(const struct llama_model *m) {
     return true;
 }
 
-/* ---- the model ------------------------------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------------------------- */
 
 /* The tensors of all parts into `list`, unless that is NULL. Their number. */
 static size_t list_tensors(const struct llama_model *m, struct ggml_tensor **list) {
@@ -355,21 +356,23 @@ struct llama_model *llama_model_load_from_file_ptr(FILE *file, struct llama_mode
     struct llama_model *m = file ? model_new() : NULL;
     if (!m) return NULL;
     struct part *p = &m->parts[m->n_parts++];
-    return finish(m, file_open_stream(&p->file, file) && part_parse(p) && part_has_data(p) && model_load(m, &params), start);
+    return finish(m, file_open_stream(&p->file, file) && part_parse(p) && part_has_data(p) && model_load(m,
+            &params), start);
 }
 
 struct llama_model *llama_load_model_from_file(const char *path_model, struct llama_model_params params) {
     return llama_model_load_from_file(path_model, params);
 }
 
-/* ---- a model without a file ---------------------------------------------------------------------------------------------- */
+/* ---- a model without a file ------------------------------------------------------------------------------------ */
 
 /* Tensors without data, as the infos describe them. */
 static struct ggml_context *tensors_described(const struct gguf_context *g) {
     const int64_t n = gguf_get_n_tensors(g);
     struct ggml_context *ctx = ggml_init((struct ggml_init_params) { (size_t) n*ggml_tensor_overhead(), NULL, true });
     for (int64_t i = 0; ctx && i < n; i++) {
-        struct ggml_tensor *t = ggml_new_tensor(ctx, gguf_get_tensor_type(g, i), GGML_MAX_DIMS, gguf_get_tensor_ne(g, i));
+        struct ggml_tensor *t = ggml_new_tensor(ctx, gguf_get_tensor_type(g, i), GGML_MAX_DIMS,
+                                                gguf_get_tensor_ne(g, i));
         if (t) ggml_set_name(t, gguf_get_tensor_name(g, i));
     }
     return ctx;
@@ -390,7 +393,8 @@ static bool data_ask(struct llama_model *m, llama_model_set_tensor_data_t set_te
     return true;
 }
 
-struct llama_model *llama_model_init_from_user(struct gguf_context *metadata, llama_model_set_tensor_data_t set_tensor_data,
+struct llama_model *llama_model_init_from_user(struct gguf_context *metadata,
+                                               llama_model_set_tensor_data_t set_tensor_data,
                                                void *set_tensor_data_ud, struct llama_model_params params) {
     const int64_t start = ggml_time_us();
     struct llama_model *m = metadata && set_tensor_data ? model_new() : NULL;
@@ -403,7 +407,8 @@ struct llama_model *llama_model_init_from_user(struct gguf_context *metadata, ll
         log_error("model: out of memory");
         return finish(m, false, start);
     }
-    return finish(m, model_fill(m, &params) && (m->vocab_only || data_ask(m, set_tensor_data, set_tensor_data_ud)), start);
+    return finish(m, model_fill(m, &params) && (m->vocab_only || data_ask(m, set_tensor_data, set_tensor_data_ud)),
+                  start);
 }
 
 void llama_model_free(struct llama_model *m) {

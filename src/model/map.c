@@ -58,7 +58,8 @@ bool file_open_stream(struct file *f, FILE *stream) {
 
 void memory_lock(const struct file *f, const void *bytes, size_t size) {
     if (mlock(bytes, size)) {
-        log_warn("%s: the system refuses to lock %zu bytes in memory (%s); continuing without", f->name, size, strerror(errno));
+        log_warn("%s: the system refuses to lock %zu bytes in memory (%s); continuing without", f->name, size,
+                 strerror(errno));
     }
 }
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* ---- names ----------------------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------------------------- */
 
 static const struct { enum llama_ftype ftype; const char *name; } ftypes[] = {
     { LLAMA_FTYPE_ALL_F32,          "F32"     }, { LLAMA_FTYPE_MOSTLY_F16,     "F16"     },
@@ -58,7 +58,7 @@ const char *llama_model_meta_key_str(enum llama_model_meta_key key) {
     return (unsigned) key < N_META_KEYS ? meta_keys[key] : NULL;
 }
 
-/* ---- metadata: every key that is not an array ------------------------------------------------------------------------ */
+/* ---- metadata: every key that is not an array ------------------------------------------------------------------ */
 
 static const struct gguf_context *metadata(const struct llama_model *m) { return m->parts[0].gguf; }
 
@@ -113,7 +113,7 @@ int32_t llama_model_meta_key_by_index(const struct llama_model *m, int32_t i, ch
     return id < 0 ? -1 : snprintf(buf, buf_size, "%s", gguf_get_key(metadata(m), id));
 }
 
-/* ---- texts ----------------------------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------------------------- */
 
 static const char *meta_text(const struct llama_model *m, const char *key) {
     const int64_t id = gguf_find_key(metadata(m), key);
@@ -138,7 +138,7 @@ int32_t llama_model_desc(const struct llama_model *m, char *buf, size_t buf_size
                     n < 1e9 ? 'M' : 'B', llama_ftype_name(llama_model_ftype(m)));
 }
 
-/* ---- numbers --------------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------------------------- */
 
 const struct llama_vocab *llama_model_get_vocab(const struct llama_model *m) { return m->vocab; }
 enum llama_rope_type llama_model_rope_type(const struct llama_model *m) {
@@ -172,7 +172,7 @@ int32_t llama_n_embd     (const struct llama_model *m) { return llama_model_n_em
 int32_t llama_n_layer    (const struct llama_model *m) { return llama_model_n_layer(m); }
 int32_t llama_n_head     (const struct llama_model *m) { return llama_model_n_head(m); }
 
-/* ---- writing ----------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------------------------- */
 
 void llama_model_save_to_file(const struct llama_model *m, const char *path_model) {
     struct gguf_context *out = gguf_init_empty();
@@ -185,7 +185,9 @@ void llama_model_save_to_file(const struct llama_model *m, const char *path_mode
     for (size_t i = 0; i < sizeof of_parts/sizeof *of_parts; i++) gguf_remove_key(out, of_parts[i]);
     for (int i = 0; i < m->n_parts; i++) {
         struct ggml_context *ctx = m->parts[i].tensors;
-        for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) gguf_add_tensor(out, t);
+        for (struct ggml_tensor *t = ggml_get_first_tensor(ctx); t; t = ggml_get_next_tensor(ctx, t)) {
+            gguf_add_tensor(out, t);
+        }
     }
     if (!gguf_write_to_file(out, path_model, false)) log_error("%s: the model could not be written", path_model);
     gguf_free(out);

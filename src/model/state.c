@@ -16,7 +16,7 @@
 
 enum { MAGIC_WHOLE = 0x534e5241, MAGIC_SEQ = 0x514e5241, STATE_VERSION = 1 };
 
-/* ---- bytes out and in ------------------------------------------------------------------------------------------------------ */
+/* ---- bytes out and in ------------------------------------------------------------------------------------------ */
 
 struct writer {
     uint8_t *p;             /* NULL: only counts */
@@ -56,7 +56,7 @@ static uint32_t get_u32(struct reader *r) {
     return v;
 }
 
-/* ---- what it belongs to ---------------------------------------------------------------------------------------------------- */
+/* ---- what it belongs to ---------------------------------------------------------------------------------------- */
 
 struct cell_record {
     uint64_t seqs;
@@ -92,15 +92,15 @@ static bool get_head(struct reader *r, const struct llama_context *ctx, uint32_t
     return false;
 }
 
-/* ---- caches ------------------------------------------------------------------------------------------------------------------- */
+/* ---- caches ---------------------------------------------------------------------------------------------------- */
 
 static void put_rows(struct writer *w, const struct ggml_tensor *t, const struct kv_cells *c, uint64_t seqs) {
     for (int64_t head = 0; head < t->ne[2]; head++) {
         for (int64_t i = 0; i < c->end; i++) {
             const size_t offset = (size_t) head*t->nb[2] + (size_t) i*t->nb[1];
             if (!(c->seqs[i] & seqs)) continue;
-            if (w->p && !w->full && t->nb[1] <= w->size - w->used) ggml_backend_tensor_get(t, w->p + w->used, offset, t->nb[1]);
-            else if (w->p) w->full = true;
+            if (w->p && t->nb[1] > w->size - w->used) w->full = true;
+            if (w->p && !w->full) ggml_backend_tensor_get(t, w->p + w->used, offset, t->nb[1]);
             w->used += w->full ? 0 : t->nb[1];
         }
     }
@@ -141,7 +141,8 @@ static struct cell_record cell_at(const struct cache_state *s, uint32_t i) {
     return cell;
 }
 
-static bool get_cache(struct reader *r, const struct llama_context *ctx, const struct kv_cache *kv, struct cache_state *s) {
+static bool get_cache(struct reader *r, const struct llama_context *ctx, const struct kv_cache *kv,
+                      struct cache_state *s) {
     const uint64_t known = ctx->params.n_seq_max == 64 ? ~(uint64_t) 0 : ((uint64_t) 1 << ctx->params.n_seq_max) - 1;
     s->n = get_u32(r);
     if (s->n > kv->cells.n) {
@@ -153,7 +154,8 @@ static bool get_cache(struct reader *r, const struct llama_context *ctx, const s
     bool ok  = s->cells && s->rows;
     for (uint32_t i = 0, next = 0; ok && i < s->n; i++) {
         const struct cell_record cell = cell_at(s, i);
-        ok = cell.index >= next && cell.index < kv->cells.n && cell.pos >= 0 && cell.pos < INT32_MAX && cell.seqs && !(cell.seqs & ~known);
+        ok = cell.index >= next && cell.index < kv->cells.n && cell.pos >= 0 && cell.pos < INT32_MAX &&
+            cell.seqs && !(cell.seqs & ~known);
         next = cell.index + 1;
     }
     if (!ok) log_error("state: damaged, or of a context with more cells or sequences");
@@ -177,7 +179,7 @@ static void set_cache(struct kv_cache *kv, uint32_t n_layer, const struct cache_
     }
 }
 
-/* ---- a state of everything ---------------------------------------------------------------------------------------------------- */
+/* ---- a state of everything ------------------------------------------------------------------------------------- */
 
 static void put_outputs(struct writer *w, const struct llama_context *ctx) {
     const struct output_rows *out = &ctx->out;
@@ -187,7 +189,8 @@ static void put_outputs(struct writer *w, const struct llama_context *ctx) {
     put(w, out->logits, (size_t) out->n*ctx->model->h.n_vocab*sizeof *out->logits);
 }
 
-static bool get_outputs(struct reader *r, const struct llama_context *ctx, uint32_t *n, const uint8_t **row, const uint8_t **logits) {
+static bool get_outputs(struct reader *r, const struct llama_context *ctx, uint32_t *n, const uint8_t **row,
+                        const uint8_t **logits) {
     *n = get_u32(r);
     const uint32_t n_batch = get_u32(r);
     if (r->failed || *n > n_batch || n_batch != (uint32_t) ctx->out.n_batch) {
@@ -219,7 +222,9 @@ static size_t state_write(struct llama_context *ctx, uint8_t *dst, size_t size) 
 
 size_t llama_state_get_size(struct llama_context *ctx) { return state_write(ctx, NULL, 0); }
 
-size_t llama_state_get_data(struct llama_context *ctx, uint8_t *dst, size_t size) { return dst ? state_write(ctx, dst, size) : 0; }
+size_t llama_state_get_data(struct llama_context *ctx, uint8_t *dst, size_t size) {
+    return dst ? state_write(ctx, dst, size) : 0;
+}
 
 /* Where cells of a state go: to their own index, or to new cells of sequence `dest` in order of position. */
 static int64_t *targets(const struct cache_state *s) {
@@ -265,7 +270,7 @@ size_t llama_state_set_data(struct llama_context *ctx, const uint8_t *src, size_
     return size - r.left;
 }
 
-/* ---- a state of one sequence -------------------------------------------------------------------------------------------------- */
+/* ---- a state of one sequence ----------------------------------------------------------------------------------- */
 
 static bool seq_known(const struct llama_context *ctx, llama_seq_id s) {
     if (s >= 0 && (uint32_t) s < ctx->params.n_seq_max) return true;
@@ -278,7 +283,8 @@ static bool takes_part(const struct llama_context *ctx, int i, llama_state_seq_f
     return ctx->memory.cache[i].cells.n && (i == KV_SLIDING || !(flags & LLAMA_STATE_SEQ_FLAGS_SWA_ONLY));
 }
 
-static size_t seq_write(struct llama_context *ctx, uint8_t *dst, size_t size, llama_seq_id s, llama_state_seq_flags flags) {
+static size_t seq_write(struct llama_context *ctx, uint8_t *dst, size_t size, llama_seq_id s,
+                        llama_state_seq_flags flags) {
     struct writer w = { dst, size, 0, false };
     if (!seq_known(ctx, s) || (ctx->memory.shifted && !graph_shift(ctx))) return 0;
     put_head(&w, ctx, MAGIC_SEQ);
@@ -312,7 +318,8 @@ static int by_pos(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static bool seq_restore(struct kv_cache *kv, uint32_t n_layer, const struct cache_state *s, int64_t *to, struct ordered *order, int dest) {
+static bool seq_restore(struct kv_cache *kv, uint32_t n_layer, const struct cache_state *s, int64_t *to,
+                        struct ordered *order, int dest) {
     seq_clear(&kv->cells, dest);
     for (uint32_t i = 0; i < s->n; i++) order[i] = (struct ordered) { cell_at(s, i).pos, i };
     qsort(order, s->n, sizeof *order, by_pos);
@@ -326,7 +333,8 @@ static bool seq_restore(struct kv_cache *kv, uint32_t n_layer, const struct cach
     return true;
 }
 
-static size_t seq_read(struct llama_context *ctx, const uint8_t *src, size_t size, llama_seq_id dest, llama_state_seq_flags flags) {
+static size_t seq_read(struct llama_context *ctx, const uint8_t *src, size_t size, llama_seq_id dest,
+                       llama_state_seq_flags flags) {
     struct reader r = { src, src ? size : 0, false };
     struct cache_state s[KV_CACHES] = { { 0 } };
     int64_t *to[KV_CACHES] = { NULL };
@@ -353,13 +361,17 @@ static size_t seq_read(struct llama_context *ctx, const uint8_t *src, size_t siz
 size_t llama_state_seq_get_size_ext(struct llama_context *ctx, llama_seq_id seq_id, llama_state_seq_flags flags) {
     return seq_write(ctx, NULL, 0, seq_id, flags);
 }
-size_t llama_state_seq_get_data_ext(struct llama_context *ctx, uint8_t *dst, size_t size, llama_seq_id seq_id, llama_state_seq_flags flags) {
+size_t llama_state_seq_get_data_ext(struct llama_context *ctx, uint8_t *dst, size_t size, llama_seq_id seq_id,
+                                    llama_state_seq_flags flags) {
     return dst ? seq_write(ctx, dst, size, seq_id, flags) : 0;
 }
-size_t llama_state_seq_set_data_ext(struct llama_context *ctx, const uint8_t *src, size_t size, llama_seq_id dest_seq_id, llama_state_seq_flags flags) {
+size_t llama_state_seq_set_data_ext(struct llama_context *ctx, const uint8_t *src, size_t size,
+                                    llama_seq_id dest_seq_id, llama_state_seq_flags flags) {
     return seq_read(ctx, src, size, dest_seq_id, flags);
 }
-size_t llama_state_seq_get_size(struct llama_context *ctx, llama_seq_id seq_id) { return seq_write(ctx, NULL, 0, seq_id, 0); }
+size_t llama_state_seq_get_size(struct llama_context *ctx, llama_seq_id seq_id) {
+    return seq_write(ctx, NULL, 0, seq_id, 0);
+}
 size_t llama_state_seq_get_data(struct llama_context *ctx, uint8_t *dst, size_t size, llama_seq_id seq_id) {
     return llama_state_seq_get_data_ext(ctx, dst, size, seq_id, 0);
 }
@@ -367,12 +379,14 @@ size_t llama_state_seq_set_data(struct llama_context *ctx, const uint8_t *src, s
     return seq_read(ctx, src, size, dest_seq_id, 0);
 }
 
-/* ---- files: magic, version, n tokens, the tokens, a state ----------------------------------------------------------------------- */
+/* ---- files: magic, version, n tokens, the tokens, a state ------------------------------------------------------ */
 
-static bool save(const char *path, uint32_t magic, uint32_t version, const llama_token *tokens, size_t n, const uint8_t *state, size_t size) {
+static bool save(const char *path, uint32_t magic, uint32_t version, const llama_token *tokens, size_t n,
+                 const uint8_t *state, size_t size) {
     const uint32_t head[3] = { magic, version, (uint32_t) n };
     FILE *f = n <= UINT32_MAX ? ggml_fopen(path, "wb") : NULL;
-    bool ok = f && fwrite(head, sizeof head, 1, f) == 1 && (!n || fwrite(tokens, sizeof *tokens, n, f) == n) && fwrite(state, 1, size, f) == size;
+    bool ok = f && fwrite(head, sizeof head, 1, f) == 1 && (!n || fwrite(tokens, sizeof *tokens, n, f) == n) &&
+        fwrite(state, 1, size, f) == size;
     if (f && fclose(f)) ok = false;
     if (!ok) log_error("%s: the state could not be written", path);
     return ok;
@@ -393,7 +407,8 @@ static bool load(const char *path, uint32_t magic, uint32_t version, size_t capa
     s->bytes = malloc(f.size + 1);
     bool ok = s->bytes && file_read(&f, s->bytes, 0, f.size) == f.size && f.size >= sizeof head;
     if (ok) memcpy(head, s->bytes, sizeof head);
-    ok = ok && head[0] == magic && head[1] == version && head[2] <= (f.size - sizeof head)/sizeof(llama_token) && head[2] <= capacity;
+    ok = ok && head[0] == magic && head[1] == version && head[2] <= (f.size - sizeof head)/sizeof(llama_token) &&
+        head[2] <= capacity;
     s->n     = head[2];
     s->state = ok ? s->bytes + sizeof head + s->n*sizeof(llama_token) : NULL;
     s->size  = ok ? f.size - sizeof head - s->n*sizeof(llama_token) : 0;
@@ -408,7 +423,8 @@ static void tokens_out(const struct saved *s, llama_token *tokens, size_t *count
     if (count) *count = s->n;
 }
 
-bool llama_state_save_file(struct llama_context *ctx, const char *path_session, const llama_token *tokens, size_t n_token_count) {
+bool llama_state_save_file(struct llama_context *ctx, const char *path_session, const llama_token *tokens,
+                           size_t n_token_count) {
     const size_t size = llama_state_get_size(ctx);
     uint8_t *state = malloc(size + 1);
     const bool ok = state && state_write(ctx, state, size) == size &&
@@ -417,7 +433,8 @@ bool llama_state_save_file(struct llama_context *ctx, const char *path_session, 
     return ok;
 }
 
-bool llama_state_load_file(struct llama_context *ctx, const char *path_session, llama_token *tokens_out_, size_t n_token_capacity, size_t *n_token_count_out) {
+bool llama_state_load_file(struct llama_context *ctx, const char *path_session, llama_token *tokens_out_,
+                           size_t n_token_capacity, size_t *n_token_count_out) {
     struct saved s;
     if (!load(path_session, LLAMA_SESSION_MAGIC, LLAMA_SESSION_VERSION, n_token_capacity, &s)) return false;
     const bool ok = llama_state_set_data(ctx, s.state, s.size) == s.size && s.size;
@@ -426,7 +443,8 @@ bool llama_state_load_file(struct llama_context *ctx, const char *path_session, 
     return ok;
 }
 
-size_t llama_state_seq_save_file(struct llama_context *ctx, const char *filepath, llama_seq_id seq_id, const llama_token *tokens, size_t n_token_count) {
+size_t llama_state_seq_save_file(struct llama_context *ctx, const char *filepath, llama_seq_id seq_id,
+                                 const llama_token *tokens, size_t n_token_count) {
     const size_t size = llama_state_seq_get_size(ctx, seq_id);
     uint8_t *state = malloc(size + 1);
     const bool ok = size && state && seq_write(ctx, state, size, seq_id, 0) == size &&
@@ -435,7 +453,8 @@ size_t llama_state_seq_save_file(struct llama_context *ctx, const char *filepath
     return ok ? size + 3*sizeof(uint32_t) + n_token_count*sizeof *tokens : 0;
 }
 
-size_t llama_state_seq_load_file(struct llama_context *ctx, const char *filepath, llama_seq_id dest_seq_id, llama_token *tokens_out_, size_t n_token_capacity, size_t *n_token_count_out) {
+size_t llama_state_seq_load_file(struct llama_context *ctx, const char *filepath, llama_seq_id dest_seq_id,
+                                 llama_token *tokens_out_, size_t n_token_capacity, size_t *n_token_count_out) {
     struct saved s;
     if (!load(filepath, LLAMA_STATE_SEQ_MAGIC, LLAMA_STATE_SEQ_VERSION, n_token_capacity, &s)) return 0;
     const bool ok = seq_read(ctx, s.state, s.size, dest_seq_id, 0) == s.size && s.size;

@@ -22,7 +22,7 @@ bool   llama_supports_mlock(void)             { return true; }
 bool   llama_supports_gpu_offload(void)       { return false; }
 bool   llama_supports_rpc(void)               { return ggml_backend_reg_by_name("RPC") != NULL; }
 
-/* ---- enum names ------------------------------------------------------------------------------------------------------ */
+/* ---- enum names ------------------------------------------------------------------------------------------------ */
 
 const char *llama_flash_attn_type_name(enum llama_flash_attn_type flash_attn_type) {
     switch (flash_attn_type) {
@@ -52,7 +52,7 @@ enum llama_load_mode llama_load_mode_from_str(const char *str) {
     return LLAMA_LOAD_MODE_AUTO;
 }
 
-/* ---- defaults -------------------------------------------------------------------------------------------------------- */
+/* ---- defaults -------------------------------------------------------------------------------------------------- */
 
 struct llama_model_params llama_model_default_params(void) {
     return (struct llama_model_params) {
@@ -74,14 +74,16 @@ struct llama_context_params llama_context_default_params(void) {
     };
 }
 
-/* ---- names of split files -------------------------------------------------------------------------------------------- */
+/* ---- names of split files -------------------------------------------------------------------------------------- */
 
-int32_t llama_split_path(char *split_path, size_t maxlen, const char *path_prefix, int32_t split_no, int32_t split_count) {
+int32_t llama_split_path(char *split_path, size_t maxlen, const char *path_prefix, int32_t split_no,
+                         int32_t split_count) {
     const int n = snprintf(split_path, maxlen, "%s-%05d-of-%05d.gguf", path_prefix, split_no + 1, split_count);
     return n >= 0 && (size_t) n < maxlen ? n : 0;
 }
 
-int32_t llama_split_prefix(char *split_prefix, size_t maxlen, const char *split_path, int32_t split_no, int32_t split_count) {
+int32_t llama_split_prefix(char *split_prefix, size_t maxlen, const char *split_path, int32_t split_no,
+                           int32_t split_count) {
     char suffix[64];
     const size_t tail = (size_t) snprintf(suffix, sizeof suffix, "-%05d-of-%05d.gguf", split_no + 1, split_count);
     const size_t length = strlen(split_path);
@@ -91,7 +93,7 @@ int32_t llama_split_prefix(char *split_prefix, size_t maxlen, const char *split_
     return (int32_t) (length - tail);
 }
 
-/* ---- about the machine ----------------------------------------------------------------------------------------------- */
+/* ---- about the machine ----------------------------------------------------------------------------------------- */
 
 const char *llama_print_system_info(void) {
     static char text[256];
@@ -100,7 +102,8 @@ const char *llama_print_system_info(void) {
     used += (size_t) snprintf(text, sizeof text, "CPU :");
     for (int i = 0; arn_cpu_level_name(i) && used < sizeof text; i++) {
         const char *name = arn_cpu_level_name(i);
-        used += (size_t) snprintf(text + used, sizeof text - used, " %s%s", name, !strcmp(name, in_force) ? " (in use)" : "");
+        const char *mark = !strcmp(name, in_force) ? " (in use)" : "";
+        used += (size_t) snprintf(text + used, sizeof text - used, " %s%s", name, mark);
     }
     if (used < sizeof text) snprintf(text + used, sizeof text - used, " | threads : %d", arn_cpu_default_threads());
     return text;

@@ -51,12 +51,13 @@ static int decode(struct llama_context *ctx, int s, llama_pos pos, const llama_t
         b.logits[i] = out != NULL;
     }
     const int result = llama_decode(ctx, b);
-    for (int i = 0; out && !result && i < n; i++) memcpy(out + (size_t) i*n_vocab, llama_get_logits_ith(ctx, i), (size_t) n_vocab*sizeof *out);
+    for (int i = 0; out && !result && i < n; i++) memcpy(out + (size_t) i*n_vocab, llama_get_logits_ith(ctx, i),
+                                                         (size_t) n_vocab*sizeof *out);
     llama_batch_free(b);
     return result;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------------------------- */
 
 static double worst_error(const float *got, const double *want, int n) {
     double worst = 0;
@@ -67,7 +68,8 @@ static double worst_error(const float *got, const double *want, int n) {
     return worst;
 }
 
-static void check_values(const char *name, const struct tiny *t, struct reference r, enum ggml_type kv, double tolerance) {
+static void check_values(const char *name, const struct tiny *t, struct reference r, enum ggml_type kv,
+                         double tolerance) {
     static double want[N_TOKENS*TINY_VOCAB];
     static float  got [N_TOKENS*TINY_VOCAB];
     struct llama_model *m = load(t);
@@ -87,7 +89,8 @@ static void check_values(const char *name, const struct tiny *t, struct referenc
 }
 
 static struct reference plain(const struct tiny_shape *s) {
-    return (struct reference) { .rope_base = 10000, .rope_base_local = 10000, .rope_scale = 1, .n_swa = s->n_swa, .pattern = 6 };
+    return (struct reference) { .rope_base = 10000, .rope_base_local = 10000, .rope_scale = 1, .n_swa = s->n_swa,
+                               .pattern = 6 };
 }
 
 static void test_values(void) {
@@ -131,12 +134,13 @@ static void test_variants(void) {
     tiny_free(&g);
 }
 
-/* ---- bits ---------------------------------------------------------------------------------------------------------------- */
+/* ---- bits ------------------------------------------------------------------------------------------------------ */
 
 /* A window cache has 768 cells here and wraps around; a plain one sees more than one step of attention. */
 static int length(int model) { return models[model].shape.n_swa ? 800 : 300; }
 
-static void run_in_batches(struct llama_model *m, struct llama_context_params p, int total, int step, int s, float *last) {
+static void run_in_batches(struct llama_model *m, struct llama_context_params p, int total, int step, int s,
+                           float *last) {
     struct llama_context *ctx = context(m, p);
     static float rows[512*TINY_VOCAB];
     for (int i = 0, n; ctx && i < total; i += n) {
@@ -186,7 +190,8 @@ static void test_sequences(int i) {
         llama_memory_clear(llama_get_memory(ctx), false);
     }
     for (int at = 0; ctx && at < 100; at += 10) {
-        for (int s = 0; s < 2; s++) CHECK(decode(ctx, s, at, tokens + 100*s + at, 10, got[s] + at*TINY_VOCAB) == 0, "%s", tiny_log);
+        for (int s = 0; s < 2; s++) CHECK(decode(ctx, s, at, tokens + 100*s + at, 10, got[s] + at*TINY_VOCAB) == 0,
+                                          "%s", tiny_log);
     }
     CHECK(!memcmp(want, got, sizeof want), "%s: a neighbour changes bits", models[i].name);
     llama_free(ctx);
@@ -194,7 +199,7 @@ static void test_sequences(int i) {
     tiny_free(&t);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------------------------- */
 
 /* A copied sequence, a rolled back one and a restored one go on with the bits of the original. */
 static void test_memory(int i, enum ggml_type kv) {
@@ -214,20 +219,27 @@ static void test_memory(int i, enum ggml_type kv) {
 
     llama_memory_seq_rm(mem, 0, 70, -1);
     llama_memory_seq_cp(mem, 0, 1, -1, -1);
-    CHECK(decode(ctx, 1, 70, tokens + 70, 1, got) == 0 && !memcmp(want, got, sizeof want), "%s: copied", models[i].name);
+    CHECK(decode(ctx, 1, 70, tokens + 70, 1, got) == 0 && !memcmp(want, got, sizeof want), "%s: copied",
+          models[i].name);
 
     const size_t size = llama_state_seq_get_size(ctx, 0), whole = llama_state_get_size(ctx);
     uint8_t *state = malloc(size), *all = malloc(whole);
-    CHECK(llama_state_seq_get_data(ctx, state, size, 0) == size && llama_state_get_data(ctx, all, whole) == whole, "%s", tiny_log);
-    CHECK(llama_state_seq_set_data(ctx, state, size, 2) == size && llama_memory_seq_pos_max(mem, 2) == 69, "%s", tiny_log);
-    CHECK(decode(ctx, 2, 70, tokens + 70, 1, got) == 0 && !memcmp(want, got, sizeof want), "%s: restored as another", models[i].name);
+    CHECK(llama_state_seq_get_data(ctx, state, size, 0) == size && llama_state_get_data(ctx, all, whole) == whole,
+          "%s", tiny_log);
+    CHECK(llama_state_seq_set_data(ctx, state, size, 2) == size && llama_memory_seq_pos_max(mem, 2) == 69, "%s",
+          tiny_log);
+    CHECK(decode(ctx, 2, 70, tokens + 70, 1, got) == 0 && !memcmp(want, got, sizeof want),
+          "%s: restored as another", models[i].name);
 
     llama_memory_clear(mem, true);
     CHECK(llama_state_set_data(ctx, all, whole) == whole, "%s", tiny_log);
-    CHECK(decode(ctx, 0, 70, tokens + 70, 1, got) == 0 && !memcmp(want, got, sizeof want), "%s: restored", models[i].name);
+    CHECK(decode(ctx, 0, 70, tokens + 70, 1, got) == 0 && !memcmp(want, got, sizeof want), "%s: restored",
+          models[i].name);
     for (size_t cut = 0; cut < whole; cut += cut < 200 ? 1 : 997) {
         if (llama_state_set_data(ctx, all, cut)) CHECK(false, "a state cut at %zu of %zu is taken", cut, whole);
-        if (cut < size && llama_state_seq_set_data(ctx, state, cut, 1)) CHECK(false, "a sequence cut at %zu is taken", cut);
+        if (cut < size && llama_state_seq_set_data(ctx, state, cut, 1)) {
+            CHECK(false, "a sequence cut at %zu is taken", cut);
+        }
     }
     CHECK(llama_memory_seq_pos_max(mem, 0) == 70, "a refused state changes the memory");
     uint64_t seed = 3;
@@ -271,7 +283,7 @@ static void test_shift(void) {
     tiny_free(&t);
 }
 
-/* ---- wrong batches ------------------------------------------------------------------------------------------------------------ */
+/* ---- wrong batches --------------------------------------------------------------------------------------------- */
 
 static bool stop_now(void *on) { return *(bool *) on; }
 
@@ -292,17 +304,23 @@ static void test_refused(void) {
     CHECK(decode(ctx, 0, 0, tokens, 150, NULL) == 0 && decode(ctx, 0, 150, tokens + 150, 1, want) == 0, "%s", tiny_log);
     llama_memory_seq_rm(mem, 0, 150, -1);
     const llama_token wrong[2] = { TINY_VOCAB, -1 };
-    CHECK(decode(ctx, 0, 150, wrong, 1, got) == -1 && decode(ctx, 0, 150, wrong + 1, 1, got) == -1, "tokens out of range");
-    CHECK(decode(ctx, 1, 0, tokens, 1, got) == -1 && decode(ctx, -1, 0, tokens, 1, got) == -1, "sequences out of range");
-    CHECK(decode(ctx, 0, 152, tokens, 1, got) == -1 && decode(ctx, 0, 149, tokens, 1, got) == -1, "positions that do not follow");
-    CHECK(decode(ctx, 0, 150, tokens, 0, got) == -1 && decode(ctx, 0, 150, tokens, 201, got) == -1, "sizes out of range");
+    CHECK(decode(ctx, 0, 150, wrong, 1, got) == -1 && decode(ctx, 0, 150, wrong + 1, 1, got) == -1,
+          "tokens out of range");
+    CHECK(decode(ctx, 1, 0, tokens, 1, got) == -1 && decode(ctx, -1, 0, tokens, 1, got) == -1,
+          "sequences out of range");
+    CHECK(decode(ctx, 0, 152, tokens, 1, got) == -1 && decode(ctx, 0, 149, tokens, 1, got) == -1,
+          "positions that do not follow");
+    CHECK(decode(ctx, 0, 150, tokens, 0, got) == -1 && decode(ctx, 0, 150, tokens, 201, got) == -1,
+          "sizes out of range");
     CHECK(decode(ctx, 0, 150, tokens, 107, NULL) == 1, "more than there is room for");
     stop = true;
     CHECK(decode(ctx, 0, 150, tokens, 100, NULL) == 2, "not stopped");
     stop = false;
     CHECK(llama_memory_seq_pos_max(mem, 0) == 149, "the memory was changed: %d", llama_memory_seq_pos_max(mem, 0));
-    CHECK(decode(ctx, 0, 150, tokens + 150, 1, got) == 0 && !memcmp(want, got, sizeof want), "it does not go on as before");
-    CHECK(!llama_get_logits_ith(ctx, 1) && !llama_get_logits_ith(ctx, -2) && !llama_get_logits_ith(ctx, 1 << 30), "rows that are not there");
+    CHECK(decode(ctx, 0, 150, tokens + 150, 1, got) == 0 && !memcmp(want, got, sizeof want),
+          "it does not go on as before");
+    CHECK(!llama_get_logits_ith(ctx, 1) && !llama_get_logits_ith(ctx, -2) && !llama_get_logits_ith(ctx, 1 << 30),
+          "rows that are not there");
     CHECK(llama_get_logits_ith(ctx, -1) == llama_get_logits(ctx), "the last row");
     CHECK(!llama_get_embeddings(ctx) && !llama_get_embeddings_ith(ctx, 0), "embeddings nobody asked for");
     llama_free(ctx);
@@ -331,7 +349,7 @@ static void test_context_refused(void) {
     tiny_free(&t);
 }
 
-/* ---- embeddings and the growing batch ------------------------------------------------------------------------------------------ */
+/* ---- embeddings and the growing batch -------------------------------------------------------------------------- */
 
 static void test_embeddings(void) {
     struct tiny t = tiny_new(models[0].shape);
@@ -373,7 +391,8 @@ static void test_batch_ext(void) {
     struct llama_batch_ext *b = llama_batch_ext_init(ctx);
     for (int i = 0; i < 21; i++) CHECK(llama_batch_ext_add_token(b, 0, tokens[i]) == i, "index of token %d", i);
     CHECK(llama_batch_ext_set_output_logits(b, 20, true) && !llama_batch_ext_set_output_logits(b, 21, true), "outputs");
-    CHECK(llama_batch_ext_add_token(b, 1, 0) == -1 && llama_batch_ext_add_token(b, -1, 0) == -1, "sequences out of range");
+    CHECK(llama_batch_ext_add_token(b, 1, 0) == -1 && llama_batch_ext_add_token(b, -1, 0) == -1,
+          "sequences out of range");
     CHECK(llama_process(ctx, LLAMA_PROCESS_TYPE_DECODE, b) == 0, "%s", tiny_log);
     const float *got = llama_get_logits_ith(ctx, 20);
     CHECK(got && !memcmp(want, got, sizeof want), "other logits");

@@ -60,7 +60,8 @@ static void test_pages(void) {
     }
     for (int s = 0; s < 3; s++) {
         CHECK(in_order(c, s), "sequence %d is out of order", s);
-        CHECK(llama_memory_seq_pos_max(&mem, s) == at[s] - 1 && llama_memory_seq_pos_min(&mem, s) == 0, "ends of %d", s);
+        CHECK(llama_memory_seq_pos_max(&mem, s) == at[s] - 1 && llama_memory_seq_pos_min(&mem, s) == 0,
+              "ends of %d", s);
     }
     memory_release(&mem);
 }
@@ -171,7 +172,8 @@ static void test_types(void) {
         p.type_k = cases[i].k;
         p.type_v = cases[i].v;
         tiny_log_clear();
-        CHECK(memory_init(&mem, model, &p) == cases[i].ok && tiny_errors == !cases[i].ok, "types %d %d: %s", p.type_k, p.type_v, tiny_log);
+        CHECK(memory_init(&mem, model, &p) == cases[i].ok && tiny_errors == !cases[i].ok, "types %d %d: %s",
+              p.type_k, p.type_v, tiny_log);
         memory_release(&mem);
     }
 }

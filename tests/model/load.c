@@ -12,7 +12,7 @@ static struct llama_model *load(const char *path) {
     return llama_model_load_from_file(path, llama_model_default_params());
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------------------------ */
 
 struct bad_key { const char *name; enum gguf_type type; double value; };
 
@@ -120,7 +120,7 @@ static void test_layer_arrays(void) {
     tiny_free(&t);
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------------------------- */
 
 static void test_bad_tensors(void) {
     struct tiny_shape shape = tiny_llama();
@@ -169,14 +169,15 @@ static void test_check_tensors(void) {
     struct llama_model_params p = llama_model_default_params();
     p.check_tensors = true;
     tiny_log_clear();
-    CHECK(!llama_model_load_from_file(t.path, p) && strstr(tiny_log, "blk.0.attn_k.weight"), "a NaN passes: %s", tiny_log);
+    CHECK(!llama_model_load_from_file(t.path, p) && strstr(tiny_log, "blk.0.attn_k.weight"), "a NaN passes: %s",
+          tiny_log);
     struct llama_model *m = load(t.path);
     CHECK(m, "unasked, it is checked: %s", tiny_log);
     llama_model_free(m);
     tiny_free(&t);
 }
 
-/* ---- ways of loading ---------------------------------------------------------------------------------------------------- */
+/* ---- ways of loading ------------------------------------------------------------------------------------------- */
 
 static void test_modes(void) {
     struct tiny t = tiny_new(tiny_llama());
@@ -189,7 +190,8 @@ static void test_modes(void) {
         struct llama_model *m = llama_model_load_from_file(t.path, p);
         CHECK(m, "mode %d: %s", modes[i], tiny_log);
         if (!m) continue;
-        const struct ggml_tensor *got = m->layers[0].t[FFN_DOWN], *want = ggml_get_tensor(t.ctx, "blk.0.ffn_down.weight");
+        const struct ggml_tensor *got = m->layers[0].t[FFN_DOWN], *want = ggml_get_tensor(t.ctx,
+                "blk.0.ffn_down.weight");
         CHECK(!memcmp(got->data, want->data, ggml_nbytes(want)), "mode %d: other bytes", modes[i]);
         const bool mapped = i % 2 == 0;
         CHECK((m->bytes_mapped > 0) == mapped && (m->bytes_private > 0) == !mapped, "mode %d: %zu mapped, %zu private",
@@ -224,7 +226,8 @@ static void test_progress(void) {
     struct llama_model *m = llama_model_load_from_file(t.path, p);
     CHECK(m && llama_vocab_n_tokens(llama_model_get_vocab(m)) == TINY_VOCAB, "vocabulary alone");
     tiny_log_clear();
-    CHECK(m && !llama_init_from_model(m, llama_context_default_params()) && tiny_errors == 1, "a context without weights");
+    CHECK(m && !llama_init_from_model(m, llama_context_default_params()) && tiny_errors == 1,
+          "a context without weights");
     llama_model_free(m);
     tiny_free(&t);
 }
@@ -243,7 +246,8 @@ static void test_overrides(void) {
     llama_model_free(m);
     o[0].tag = LLAMA_KV_OVERRIDE_TYPE_STR;
     tiny_log_clear();
-    CHECK(!llama_model_load_from_file(t.path, p) && strstr(tiny_log, "llama.context_length"), "another type: %s", tiny_log);
+    CHECK(!llama_model_load_from_file(t.path, p) && strstr(tiny_log, "llama.context_length"), "another type: %s",
+          tiny_log);
     snprintf(o[0].key, sizeof o[0].key, "general.alignment");
     CHECK(!llama_model_load_from_file(t.path, p), "the alignment is overridden");
     tiny_free(&t);
@@ -258,8 +262,10 @@ static void test_questions(void) {
     char text[64];
     CHECK(m, "%s", tiny_log);
     if (!m) { tiny_free(&t); return; }
-    CHECK(llama_model_n_embd(m) == 32 && llama_model_n_layer(m) == 1 && llama_model_n_head(m) == 4 && llama_model_n_head_kv(m) == 2, "shape");
-    CHECK(llama_model_meta_val_str(m, "llama.context_length", text, sizeof text) == 3 && !strcmp(text, "512"), "meta: %s", text);
+    CHECK(llama_model_n_embd(m) == 32 && llama_model_n_layer(m) == 1 && llama_model_n_head(m) == 4 &&
+          llama_model_n_head_kv(m) == 2, "shape");
+    CHECK(llama_model_meta_val_str(m, "llama.context_length", text, sizeof text) == 3 && !strcmp(text, "512"),
+          "meta: %s", text);
     CHECK(llama_model_meta_val_str(m, "no such key", text, sizeof text) == -1 && !*text, "absent: %s", text);
     CHECK(llama_model_meta_val_str(m, "general.architecture", text, 4) == 5 && !strcmp(text, "lla"), "cut: %s", text);
     CHECK(!strcmp(llama_model_chat_template(m, NULL), "{{ x }}") && !llama_model_chat_template(m, "tool"), "template");
@@ -293,7 +299,7 @@ static void test_large(void) {
     tiny_free(&t);
 }
 
-/* ---- several files -------------------------------------------------------------------------------------------------------- */
+/* ---- several files --------------------------------------------------------------------------------------------- */
 
 /* Part `no` of 2: the first has the keys and the first tensor, the second the rest. */
 static void write_part(const struct tiny *t, const char *path, int no, uint16_t no_written, int32_t total) {
@@ -337,7 +343,7 @@ static void test_splits(void) {
     tiny_free(&t);
 }
 
-/* ---- without a file ------------------------------------------------------------------------------------------------------ */
+/* ---- without a file -------------------------------------------------------------------------------------------- */
 
 static void copy_data(struct ggml_tensor *t, void *tiny) {
     memcpy(t->data, ggml_get_tensor(((struct tiny *) tiny)->ctx, t->name)->data, ggml_nbytes(t));
@@ -352,7 +358,8 @@ static void test_from_user(void) {
     CHECK(m && !memcmp(m->layers[0].t[FFN_DOWN]->data, want->data, ggml_nbytes(want)), "other bytes");
     llama_model_free(m);
     tiny_u32(&t, "attention.head_count", 0);
-    CHECK(!llama_model_init_from_user(t.g, copy_data, &t, llama_model_default_params()) && tiny_errors == 1, "%s", tiny_log);
+    CHECK(!llama_model_init_from_user(t.g, copy_data, &t, llama_model_default_params()) && tiny_errors == 1, "%s",
+          tiny_log);
     tiny_free(&t);
 }
 
@@ -365,7 +372,8 @@ static void test_save(void) {
     struct llama_model *m = load(t.path);
     if (m) llama_model_save_to_file(m, copy);
     struct llama_model *again = load(copy);
-    CHECK(again && llama_model_n_params(again) == llama_model_n_params(m) && llama_model_meta_count(again) == llama_model_meta_count(m), "%s", tiny_log);
+    CHECK(again && llama_model_n_params(again) == llama_model_n_params(m) &&
+          llama_model_meta_count(again) == llama_model_meta_count(m), "%s", tiny_log);
     const struct ggml_tensor *want = ggml_get_tensor(t.ctx, "blk.0.ffn_down.weight");
     CHECK(again && !memcmp(again->layers[0].t[FFN_DOWN]->data, want->data, ggml_nbytes(want)), "other bytes");
     tiny_log_clear();

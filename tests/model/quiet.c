@@ -15,7 +15,7 @@
 int main(void) { return 77; }           /* the allocator is the sanitizer's */
 #else
 
-/* ---- the allocator, watched ------------------------------------------------------------------------------------------- */
+/* ---- the allocator, watched ------------------------------------------------------------------------------------ */
 
 void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
@@ -59,7 +59,7 @@ int munmap(void *p, size_t n) {
     return (int) syscall(SYS_munmap, p, n);
 }
 
-/* ---- what the kernel says --------------------------------------------------------------------------------------------- */
+/* ---- what the kernel says -------------------------------------------------------------------------------------- */
 
 static long status_field(const char *name) {
     char text[4096], *at;
@@ -131,7 +131,7 @@ static void test_generation(const struct tiny_shape shape) {
     tiny_free(&t);
 }
 
-/* ---- the n-th allocation fails ------------------------------------------------------------------------------------------- */
+/* ---- the n-th allocation fails --------------------------------------------------------------------------------- */
 
 static bool make_all(const char *path) {
     struct llama_model *m = llama_model_load_from_file(path, llama_model_default_params());

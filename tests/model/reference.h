@@ -99,7 +99,8 @@ static double ref_act(bool gelu, double x) {
     return gelu ? 0.5*x*(1 + tanh(sqrt(2/3.14159265358979323846)*x*(1 + 0.044715*x*x))) : x/(1 + exp(-x));
 }
 
-static void ref_gated(const struct reference *r, int il, const char *suffix, int64_t expert, const double *x, double *y) {
+static void ref_gated(const struct reference *r, int il, const char *suffix, int64_t expert, const double *x,
+                      double *y) {
     double gate[REF_WIDTH], up[REF_WIDTH];
     char name[32];
     const struct ggml_tensor *w[3];
@@ -141,7 +142,8 @@ static void ref_logits(const struct reference *r, const llama_token *tokens, dou
     const struct tiny_shape *s = &r->t->shape;
     const bool gemma = !strcmp(s->arch, "gemma3");
     for (int t = 0; t < r->n; t++) {
-        for (int i = 0; i < s->n_embd; i++) x[t][i] = ref_at(ref_w(r, -1, "token_embd"), i, tokens[t], 0)*(gemma ? sqrt(s->n_embd) : 1);
+        for (int i = 0; i < s->n_embd; i++) x[t][i] = ref_at(ref_w(r, -1, "token_embd"), i, tokens[t],
+                                                             0)*(gemma ? sqrt(s->n_embd) : 1);
     }
     for (int il = 0; il < s->n_layer; il++) {
         for (int t = 0; t < r->n; t++) ref_norm(ref_w(r, il, "attn_norm"), x[t], y[t]);

@@ -147,7 +147,8 @@ static inline void tiny_write(const struct tiny *t) {
     if (!gguf_write_to_file(t->g, t->path, t->shape.no_data)) exit(fprintf(stderr, "%s: cannot write\n", t->path));
     if (!t->shape.no_data) return;
     const int64_t last = gguf_get_n_tensors(t->g) - 1;
-    const size_t size = gguf_get_meta_size(t->g) + gguf_get_tensor_offset(t->g, last) + gguf_get_tensor_size(t->g, last);
+    const size_t size = gguf_get_meta_size(t->g) + gguf_get_tensor_offset(t->g, last) +
+                        gguf_get_tensor_size(t->g, last);
     if (truncate(t->path, (off_t) size)) exit(fprintf(stderr, "%s: cannot extend\n", t->path));
 }
 
@@ -157,7 +158,7 @@ static inline void tiny_free(struct tiny *t) {
     ggml_free(t->ctx);
 }
 
-/* ---- the log of the model library, caught -------------------------------------------------------------------------- */
+/* ---- the log of the model library, caught ---------------------------------------------------------------------- */
 
 static char tiny_log[4096];
 static int  tiny_errors;
