@@ -30,6 +30,7 @@ struct walk {
     const struct ggml_cgraph *graph;
     const struct cpu_how     *how;
     const struct cpu_kernels *kernels;
+    int                       n_threads;    /* that the scratch is for; run.nth may be less */
     const struct step        *steps;
     int                       n_steps;
     bool                      any_wide;
@@ -94,7 +95,7 @@ static enum ggml_status make_steps(struct walk *w, struct step *steps) {
         const bool wide = is_wide(op, node);
         steps[w->n_steps++] = (struct step) { .op = op, .node = i, .count = 1, .wide = wide };
         w->any_wide = w->any_wide || wide;
-        w->scratch_size = max_size(w->scratch_size, op->scratch(node, w->how->n_threads));
+        w->scratch_size = max_size(w->scratch_size, op->scratch(node, w->n_threads));
     }
     return GGML_STATUS_SUCCESS;
 }
@@ -103,6 +104,7 @@ static enum ggml_status make_steps(struct walk *w, struct step *steps) {
 
 size_t arn_cpu_scratch_size(const struct ggml_cgraph *graph, int n_threads) {
     size_t most = 0;
+    n_threads = pool_threads(n_threads);
     for (int i = 0; graph_ok(graph) && i < graph->n_nodes; i++) {
         const struct ggml_tensor *node = graph->nodes[i];
         if (is_computed(node) && cpu_supports(node)) most = max_size(most, cpu_ops[node->op].scratch(node, n_threads));
@@ -163,7 +165,7 @@ static enum ggml_status plan(struct walk *w, struct cpu_memory *memory) {
 static void run_step(struct walk *w, const struct step *step, int ith) {
     if (!step->wide) w->run.narrow = 0;
     const struct cpu_task task = {
-        .ith = ith, .nth = step->wide ? w->run.nth : 1, .n_threads = w->how->n_threads, .run = &w->run, .k = w->kernels,
+        .ith = ith, .nth = step->wide ? w->run.nth : 1, .n_threads = w->n_threads, .run = &w->run, .k = w->kernels,
         .scratch = w->scratch, .scratch_size = w->scratch_size,
     };
     step->op->run(&task, w->graph->nodes[step->node]);
@@ -186,10 +188,11 @@ static void work(struct cpu_run *run, int ith) {
 enum ggml_status cpu_compute(const struct ggml_cgraph *graph, const struct cpu_how *how, struct cpu_memory *memory) {
     struct walk w = {
         .graph = graph, .how = how, .kernels = how->use_ref ? cpu_kernels_at(CPU_PORTABLE) : cpu_kernels(), .run.nth = 1,
+        .n_threads = pool_threads(how->n_threads),
     };
     const enum ggml_status status = plan(&w, memory);
     if (status != GGML_STATUS_SUCCESS) return status;
-    if (w.any_wide && how->pool) w.run.nth = pool_grow(how->pool, pool_threads(how->n_threads));
+    if (w.any_wide && how->pool) w.run.nth = pool_grow(how->pool, w.n_threads);
     if (w.run.nth > 1) pool_run(how->pool, &w.run, work);
     else               work(&w.run, 0);
     return (enum ggml_status) atomic_load(&w.run.wish);

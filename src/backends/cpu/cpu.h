@@ -16,7 +16,7 @@ struct cpu_kernels;                             /* kernels/kernels.h */
 
 struct cpu_task {
     int                       ith, nth;         /* this worker and their number */
-    int                       n_threads;        /* what the program asked for; nth may be less, never more */
+    int                       n_threads;        /* that the scratch is for; nth may be less, never more */
     struct cpu_run           *run;
     const struct cpu_kernels *k;                /* the kernels of the chosen instruction set */
     void                     *scratch;          /* shared by the workers of a node, 64-aligned */
