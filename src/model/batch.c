@@ -173,7 +173,7 @@ struct llama_batch_ext {
 
 struct llama_batch_ext *llama_batch_ext_init(struct llama_context *ctx) {
     struct llama_batch_ext *e = calloc(1, sizeof *e);
-    if (!e) return NULL;
+    if (!e) { log_error("batch: out of memory"); return NULL; }
     e->ctx = ctx;
     e->b   = llama_batch_init((int32_t) ctx->params.n_batch, 0, (int32_t) ctx->params.n_seq_max);
     e->token = e->b.token;

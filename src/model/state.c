@@ -208,6 +208,12 @@ static bool get_outputs(struct reader *r, const struct llama_context *ctx, uint3
     return !r->failed;
 }
 
+static void *room(size_t bytes) {
+    void *p = malloc(bytes);
+    if (!p) log_error("state: out of memory for %zu bytes", bytes);
+    return p;
+}
+
 static size_t state_write(struct llama_context *ctx, uint8_t *dst, size_t size) {
     struct writer w = { dst, size, 0, false };
     if (ctx->memory.shifted && !graph_shift(ctx)) return 0;
@@ -227,11 +233,7 @@ size_t llama_state_get_data(struct llama_context *ctx, uint8_t *dst, size_t size
 }
 
 /* Where cells of a state go: to their own index, or to new cells of sequence `dest` in order of position. */
-static int64_t *targets(const struct cache_state *s) {
-    int64_t *to = malloc((s->n + (size_t) 1)*sizeof *to);
-    if (!to) log_error("state: out of memory");
-    return to;
-}
+static int64_t *targets(const struct cache_state *s) { return room((s->n + (size_t) 1)*sizeof(int64_t)); }
 
 static void cache_restore(struct kv_cache *kv, uint32_t n_layer, const struct cache_state *s, int64_t *to) {
     struct kv_cells *c = &kv->cells;
@@ -348,7 +350,7 @@ static size_t seq_read(struct llama_context *ctx, const uint8_t *src, size_t siz
         const struct kv_cache *kv = &ctx->memory.cache[i];
         if (!takes_part(ctx, i, flags)) continue;
         ok = get_cache(&r, ctx, kv, &s[i]) && has_room(&kv->cells, s[i].n, dest) && (to[i] = targets(&s[i]));
-        ok = ok && (order[i] = malloc((s[i].n + (size_t) 1)*sizeof *order[i]));
+        ok = ok && (order[i] = room((s[i].n + (size_t) 1)*sizeof *order[i]));
     }
     for (int i = 0; i < KV_CACHES; i++) {
         ok = ok && (!to[i] || seq_restore(&ctx->memory.cache[i], ctx->memory.n_layer, &s[i], to[i], order[i], dest));
@@ -404,8 +406,9 @@ static bool load(const char *path, uint32_t magic, uint32_t version, size_t capa
     *s = (struct saved) { 0 };
     if (!file_open(&f, path)) return false;
     uint32_t head[3] = { 0 };
-    s->bytes = malloc(f.size + 1);
-    bool ok = s->bytes && file_read(&f, s->bytes, 0, f.size) == f.size && f.size >= sizeof head;
+    s->bytes = room(f.size + 1);
+    if (!s->bytes) { file_close(&f); return false; }
+    bool ok = file_read(&f, s->bytes, 0, f.size) == f.size && f.size >= sizeof head;
     if (ok) memcpy(head, s->bytes, sizeof head);
     ok = ok && head[0] == magic && head[1] == version && head[2] <= (f.size - sizeof head)/sizeof(llama_token) &&
         head[2] <= capacity;
@@ -426,7 +429,7 @@ static void tokens_out(const struct saved *s, llama_token *tokens, size_t *count
 bool llama_state_save_file(struct llama_context *ctx, const char *path_session, const llama_token *tokens,
                            size_t n_token_count) {
     const size_t size = llama_state_get_size(ctx);
-    uint8_t *state = malloc(size + 1);
+    uint8_t *state = room(size + 1);
     const bool ok = state && state_write(ctx, state, size) == size &&
                     save(path_session, LLAMA_SESSION_MAGIC, LLAMA_SESSION_VERSION, tokens, n_token_count, state, size);
     free(state);
@@ -446,7 +449,7 @@ bool llama_state_load_file(struct llama_context *ctx, const char *path_session, 
 size_t llama_state_seq_save_file(struct llama_context *ctx, const char *filepath, llama_seq_id seq_id,
                                  const llama_token *tokens, size_t n_token_count) {
     const size_t size = llama_state_seq_get_size(ctx, seq_id);
-    uint8_t *state = malloc(size + 1);
+    uint8_t *state = room(size + 1);
     const bool ok = size && state && seq_write(ctx, state, size, seq_id, 0) == size &&
                     save(filepath, LLAMA_STATE_SEQ_MAGIC, LLAMA_STATE_SEQ_VERSION, tokens, n_token_count, state, size);
     free(state);
