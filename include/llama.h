@@ -543,7 +543,10 @@ LLAMA_API float llama_model_rope_freq_scale_train(const struct llama_model *mode
 LLAMA_API uint32_t llama_model_n_cls_out(const struct llama_model *model);
 LLAMA_API const char *llama_model_cls_label(const struct llama_model *model, uint32_t i);
 
+/* How text becomes ids: SPM merges characters by score, BPE bytes by rank; NONE: there is only a number of ids. */
 LLAMA_API enum llama_vocab_type llama_vocab_type(const struct llama_vocab *vocab);
+
+/* Number of ids: 0 .. n - 1. */
 LLAMA_API int32_t llama_vocab_n_tokens(const struct llama_vocab *vocab);
 
 /* Metadata that are not arrays, as text. Each writes up to buf_size bytes with the NUL and returns the whole length, or -1 when
@@ -725,11 +728,20 @@ LLAMA_API float *llama_get_sampled_logits_ith(struct llama_context *ctx, int32_t
 LLAMA_API uint32_t llama_get_sampled_logits_count_ith(struct llama_context *ctx, int32_t i);
 LLAMA_API llama_token *llama_get_sampled_candidates_ith(struct llama_context *ctx, int32_t i);
 LLAMA_API uint32_t llama_get_sampled_candidates_count_ith(struct llama_context *ctx, int32_t i);
+
+/* ---- vocabularies ----------------------------------------------------------------------------------------------- */
+
+/* Any id may be asked for; one that is not in the vocabulary has text "", score 0 and no attributes. Texts are those of the
+ * file (with marks for spaces or bytes; llama_token_to_piece gives them as text) and live as long as the model. */
 LLAMA_API const char *llama_vocab_get_text(const struct llama_vocab *vocab, llama_token token);
 LLAMA_API float llama_vocab_get_score(const struct llama_vocab *vocab, llama_token token);
 LLAMA_API enum llama_token_attr llama_vocab_get_attr(const struct llama_vocab *vocab, llama_token token);
+
+/* Does generation end with it? End of text, of turn and of message, and control tokens known to be such. */
 LLAMA_API bool llama_vocab_is_eog(const struct llama_vocab *vocab, llama_token token);
 LLAMA_API bool llama_vocab_is_control(const struct llama_vocab *vocab, llama_token token);
+
+/* Tokens by role; LLAMA_TOKEN_NULL: the vocabulary has none. nl is the token of a line feed. */
 LLAMA_API llama_token llama_vocab_bos(const struct llama_vocab *vocab);
 LLAMA_API llama_token llama_vocab_eos(const struct llama_vocab *vocab);
 LLAMA_API llama_token llama_vocab_eot(const struct llama_vocab *vocab);
@@ -737,9 +749,13 @@ LLAMA_API llama_token llama_vocab_sep(const struct llama_vocab *vocab);
 LLAMA_API llama_token llama_vocab_nl(const struct llama_vocab *vocab);
 LLAMA_API llama_token llama_vocab_pad(const struct llama_vocab *vocab);
 LLAMA_API llama_token llama_vocab_mask(const struct llama_vocab *vocab);
+
+/* Does the model want these at the ends of a text? False when the token does not exist. */
 LLAMA_API bool llama_vocab_get_add_bos(const struct llama_vocab *vocab);
 LLAMA_API bool llama_vocab_get_add_eos(const struct llama_vocab *vocab);
 LLAMA_API bool llama_vocab_get_add_sep(const struct llama_vocab *vocab);
+
+/* Ids that are never to be chosen: *n_suppress_tokens of them, owned by the model. */
 LLAMA_API const llama_token *llama_vocab_get_suppress_tokens(const struct llama_vocab *vocab, int32_t
     *n_suppress_tokens);
 LLAMA_API llama_token llama_vocab_fim_pre(const struct llama_vocab *vocab);
@@ -773,39 +789,103 @@ GGML_DEPRECATED(LLAMA_API llama_token llama_token_fim_pad(const struct llama_voc
 GGML_DEPRECATED(LLAMA_API llama_token llama_token_fim_rep(const struct llama_vocab *vocab), "old");
 GGML_DEPRECATED(LLAMA_API llama_token llama_token_fim_sep(const struct llama_vocab *vocab), "old");
 GGML_DEPRECATED(LLAMA_API llama_token llama_vocab_cls(const struct llama_vocab *vocab), "old");
+
+/* ---- text and ids ----------------------------------------------------------------------------------------------- */
+
+/* Writes the ids of text_len bytes of text, any bytes at all, to tokens. Returns their number; when there are more than
+ * n_tokens_max, minus the number needed, with tokens holding the first of them; INT32_MIN when that number does not fit or
+ * memory ran out. `add_special`: with the tokens that the model wants at the ends. `parse_special`: control tokens written in
+ * the text are read as such; user-defined ones always are. Special tokens are found from left to right, the longest first. */
 LLAMA_API int32_t llama_tokenize(const struct llama_vocab *vocab, const char *text, int32_t text_len, llama_token
     *tokens, int32_t n_tokens_max, bool add_special, bool parse_special);
+
+/* Writes the text of one token, which may be a part of a UTF-8 sequence, without a NUL. Returns its bytes; when there are more
+ * than length, minus the number needed. Leaves out the first lstrip spaces. Control tokens have text only if `special`. */
 LLAMA_API int32_t llama_token_to_piece(const struct llama_vocab *vocab, llama_token token, char *buf, int32_t length,
     int32_t lstrip, bool special);
+
+/* Writes the text of n_tokens ids, without a NUL. Returns its bytes; when there are more than text_len_max, minus the number
+ * needed; INT32_MIN when that does not fit. `remove_special`: without the tokens that llama_tokenize adds at the ends.
+ * `unparse_special`: with the texts of control tokens. A text that was tokenized comes back byte for byte; but SPM reads
+ * U+2581 as a space. */
 LLAMA_API int32_t llama_detokenize(const struct llama_vocab *vocab, const llama_token *tokens, int32_t n_tokens, char
     *text, int32_t text_len_max, bool remove_special, bool unparse_special);
 LLAMA_API int32_t llama_chat_apply_template(const char *tmpl, const struct llama_chat_message *chat, size_t n_msg,
     bool add_ass, char *buf, int32_t length);
 LLAMA_API int32_t llama_chat_builtin_templates(const char **output, size_t len);
 LLAMA_API bool llama_set_sampler(struct llama_context *ctx, llama_seq_id seq_id, struct llama_sampler *smpl);
+
+/* ---- samplers --------------------------------------------------------------------------------------------------- */
+
+/* A sampler changes, cuts or chooses among the candidates for the next token. The functions of `iface` may be NULL, but for
+ * apply. Candidates may hold any logits: NaN counts as -inf, and of equal ones the smaller id comes first. What allocates
+ * returns NULL after a line of log when memory runs out; applying never allocates.
+ * The sampler takes over `ctx`, which iface->free has to release; `iface` has to outlive it. */
 LLAMA_API struct llama_sampler *llama_sampler_init(struct llama_sampler_i *iface, llama_sampler_context_t ctx);
 LLAMA_API const char *llama_sampler_name(const struct llama_sampler *smpl);
+
+/* The token was chosen: samplers with a memory note it. */
 LLAMA_API void llama_sampler_accept(struct llama_sampler *smpl, llama_token token);
+
+/* Works on the candidates. A sampler that chooses sets cur_p->selected, an index in cur_p->data; others leave it. */
 LLAMA_API void llama_sampler_apply(struct llama_sampler *smpl, llama_token_data_array *cur_p);
+
+/* As new: what was accepted is forgotten, generators start with their seeds. */
 LLAMA_API void llama_sampler_reset(struct llama_sampler *smpl);
+
+/* One in the same state, which goes on alike. NULL also for a sampler that has a state and no clone function. */
 LLAMA_API struct llama_sampler *llama_sampler_clone(const struct llama_sampler *smpl);
+
+/* Gives dst, made like src, the state of src. */
 LLAMA_API void llama_sampler_copy(const struct llama_sampler *src, struct llama_sampler *dst);
+
+/* Also what a chain holds. A sampler that is in a chain is the chain's to free. */
 LLAMA_API void llama_sampler_free(struct llama_sampler *smpl);
+
+/* A sampler that applies others in turn, and owns them. It keeps the buffer of candidates that llama_sampler_sample needs. */
 LLAMA_API struct llama_sampler *llama_sampler_chain_init(struct llama_sampler_chain_params params);
 LLAMA_API void llama_sampler_chain_add(struct llama_sampler *chain, struct llama_sampler *smpl);
+
+/* Number i, still owned by the chain; -1: the chain itself; NULL: none. */
 LLAMA_API struct llama_sampler *llama_sampler_chain_get(struct llama_sampler *chain, int32_t i);
 LLAMA_API int32_t llama_sampler_chain_n(const struct llama_sampler *chain);
+
+/* Takes number i out; the caller owns it. NULL: none. */
 LLAMA_API struct llama_sampler *llama_sampler_chain_remove(struct llama_sampler *chain, int32_t i);
+
+/* Chooses the largest logit. */
 LLAMA_API struct llama_sampler *llama_sampler_init_greedy(void);
+
+/* Chooses by probability, softmax of the logits. A seed gives the same sequence everywhere; LLAMA_DEFAULT_SEED asks for
+ * another one each time. */
 LLAMA_API struct llama_sampler *llama_sampler_init_dist(uint32_t seed);
+
+/* Keeps the k best, in order; k <= 0: all. */
 LLAMA_API struct llama_sampler *llama_sampler_init_top_k(int32_t k);
+
+/* Keeps the shortest list of the best with a probability of p together, at least min_keep; p >= 1: all. */
 LLAMA_API struct llama_sampler *llama_sampler_init_top_p(float p, size_t min_keep);
+
+/* Keeps those with at least p of the largest probability, at least min_keep; p <= 0: all. */
 LLAMA_API struct llama_sampler *llama_sampler_init_min_p(float p, size_t min_keep);
+
+/* Keeps those whose surprise is nearest to the entropy, with more than p together, at least min_keep; p >= 1: all. */
 LLAMA_API struct llama_sampler *llama_sampler_init_typical(float p, size_t min_keep);
+
+/* Divides logits by t; t <= 0: the best one alone stays possible. */
 LLAMA_API struct llama_sampler *llama_sampler_init_temp(float t);
+
+/* Temperature between t - delta and t + delta, rising with the entropy to the power of exponent; delta <= 0: t. */
 LLAMA_API struct llama_sampler *llama_sampler_init_temp_ext(float t, float delta, float exponent);
+
+/* With probability p leaves out all but the least likely of those that have at least t each, if min_keep remain.
+ * t > 0.5: never. */
 LLAMA_API struct llama_sampler *llama_sampler_init_xtc(float p, float t, size_t min_keep, uint32_t seed);
+
+/* Keeps logits within n standard deviations of the largest; n <= 0: all. */
 LLAMA_API struct llama_sampler *llama_sampler_init_top_n_sigma(float n);
+
+/* Both choose, and hold the mean surprise near tau bits, corrected at rate eta; m: how many the first version fits to. */
 LLAMA_API struct llama_sampler *llama_sampler_init_mirostat(int32_t n_vocab, uint32_t seed, float tau, float eta,
     int32_t m);
 LLAMA_API struct llama_sampler *llama_sampler_init_mirostat_v2(uint32_t seed, float tau, float eta);
@@ -817,15 +897,33 @@ GGML_DEPRECATED(LLAMA_API struct llama_sampler *llama_sampler_init_grammar_lazy(
 LLAMA_API struct llama_sampler *llama_sampler_init_grammar_lazy_patterns(const struct llama_vocab *vocab, const char
     *grammar_str, const char *grammar_root, const char **trigger_patterns, size_t num_trigger_patterns, const
     llama_token *trigger_tokens, size_t num_trigger_tokens);
+
+/* A token seen n times among the last penalty_last_n (0: off, -1: 32768) has a positive logit divided by, a
+ * negative one multiplied with penalty_repeat, and loses n*penalty_freq + penalty_present. Ids are below n_vocab. */
 LLAMA_API struct llama_sampler *llama_sampler_init_penalties(int32_t n_vocab, int32_t penalty_last_n, float
     penalty_repeat, float penalty_freq, float penalty_present);
+
+/* A token that would go on with a repetition of m >= dry_allowed_length tokens loses
+ * dry_multiplier*dry_base^(m - dry_allowed_length). A repetition does not reach over a breaker. Multiplier or last_n 0: off. */
 LLAMA_API struct llama_sampler *llama_sampler_init_dry(const struct llama_vocab *vocab, float dry_multiplier, float
     dry_base, int32_t dry_allowed_length, int32_t dry_penalty_last_n, const char **seq_breakers, size_t num_breakers);
+
+/* Chooses tokens with probabilities near `target` in the mean, over a time that grows with decay (0 .. 0.99); target < 0: by
+ * probability alone. */
 LLAMA_API struct llama_sampler *llama_sampler_init_adaptive_p(float target, float decay, uint32_t seed);
+
+/* Adds a bias to the logits of given ids; the list is copied. */
 LLAMA_API struct llama_sampler *llama_sampler_init_logit_bias(int32_t n_vocab, int32_t n_logit_bias, const
     llama_logit_bias *logit_bias);
+
+/* For text between a prefix and a suffix: joins tokens that begin alike, keeps clear choices, ends early. Use after a cut. */
 LLAMA_API struct llama_sampler *llama_sampler_init_infill(const struct llama_vocab *vocab);
+
+/* The seed in use; LLAMA_DEFAULT_SEED when there is none. Of a chain: that of the last one that has any. */
 LLAMA_API uint32_t llama_sampler_get_seed(const struct llama_sampler *smpl);
+
+/* Applies smpl to the logits of output idx (as for llama_get_logits_ith), accepts the token chosen and returns it.
+ * LLAMA_TOKEN_NULL after a line of log: there are no such logits, or no sampler chose. */
 LLAMA_API llama_token llama_sampler_sample(struct llama_sampler *smpl, struct llama_context *ctx, int32_t idx);
 
 /* ---- names of split files --------------------------------------------------------------------------------------- */
@@ -841,12 +939,14 @@ LLAMA_API int32_t llama_split_prefix(char *split_prefix, size_t maxlen, const ch
 
 /* Instruction sets and threads in one line. A static buffer. */
 LLAMA_API const char *llama_print_system_info(void);
-/* Where lines of log go; NULL: to stderr. */
+/* Where lines of log go: of this library and of ggml. NULL sets stderr again. Set it before other threads log. */
 LLAMA_API void llama_log_get(ggml_log_callback *log_callback, void **user_data);
 LLAMA_API void llama_log_set(ggml_log_callback log_callback, void *user_data);
 LLAMA_API struct llama_perf_context_data llama_perf_context(const struct llama_context *ctx);
 LLAMA_API void llama_perf_context_print(const struct llama_context *ctx);
 LLAMA_API void llama_perf_context_reset(struct llama_context *ctx);
+
+/* Time spent in a chain made without no_perf, and tokens accepted by it. */
 LLAMA_API struct llama_perf_sampler_data llama_perf_sampler(const struct llama_sampler *chain);
 LLAMA_API void llama_perf_sampler_print(const struct llama_sampler *chain);
 LLAMA_API void llama_perf_sampler_reset(struct llama_sampler *chain);
