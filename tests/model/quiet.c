@@ -70,14 +70,25 @@ static long status_field(const char *name) {
     return (at = strstr(text, name)) ? atol(at + strlen(name) + 1) : -1;
 }
 
+static struct llama_sampler *sampler;      /* sampling allocates nothing either, once it has its buffer */
+
 static int generate(struct llama_context *ctx, int n, llama_token *token) {
     for (int i = 0; i < n; i++) {
         if (llama_decode(ctx, llama_batch_get_one(token, 1))) return i;
-        const float *logits = llama_get_logits_ith(ctx, -1);
-        *token = 0;
-        for (int v = 1; v < TINY_VOCAB; v++) *token = logits[v] > logits[*token] ? v : *token;
+        *token = llama_sampler_sample(sampler, ctx, -1);
+        if (*token < 0) return i;
     }
     return n;
+}
+
+static struct llama_sampler *usual_sampler(void) {
+    struct llama_sampler *chain = llama_sampler_chain_init(llama_sampler_chain_default_params());
+    llama_sampler_chain_add(chain, llama_sampler_init_penalties(TINY_VOCAB, 64, 1.1f, 0.0f, 0.0f));
+    llama_sampler_chain_add(chain, llama_sampler_init_top_k(40));
+    llama_sampler_chain_add(chain, llama_sampler_init_top_p(0.95f, 1));
+    llama_sampler_chain_add(chain, llama_sampler_init_temp(0.8f));
+    llama_sampler_chain_add(chain, llama_sampler_init_dist(1));
+    return chain;
 }
 
 static struct llama_context_params params(void) {
@@ -172,8 +183,10 @@ int main(void) {
     ggml_log_set(tiny_catch, NULL);
     const struct tiny_shape llama = { "llama",  2, 64, 4, 2, 96, 0, 0,  0, GGML_TYPE_F32, false };
     const struct tiny_shape gemma = { "gemma3", 6, 64, 4, 1, 96, 0, 0, 24, GGML_TYPE_F16, false };
+    sampler = usual_sampler();
     test_generation(llama);
     test_generation(gemma);
+    llama_sampler_free(sampler);
     test_failures(llama);
     test_failures(gemma);
     return DONE();
