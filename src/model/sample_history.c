@@ -136,7 +136,7 @@ struct llama_sampler *llama_sampler_init_penalties(int32_t n_vocab, int32_t pena
 /* ---- DRY --------------------------------------------------------------------------------------------------------- */
 
 /* "Don't repeat yourself": when the last m >= allowed tokens occurred before, what came after them then loses
- * multiplier*base^(m - allowed), for the longest such m. A breaker, a string such as a newline, ends the sequence that is
+ * multiplier*base^(m - allowed), for the longest such m, unless it is a breaker by itself. A breaker, a string such as a newline, ends the sequence that is
  * looked at, wherever tokens spell it: the first of them (the head) may hold text before it, the others are its tail. */
 enum { DRY_MAX_BREAKER = 40, DRY_MAX_TAIL = 20 };      /* bytes, tokens */
 
@@ -151,7 +151,7 @@ struct dry {
     struct dry_tail *tails;         /* [n_tails] */
     size_t   n_heads, n_tails;
     uint32_t *same;                 /* [history.size] how far the tokens back from i agree with those back from the last */
-    uint32_t *reach;                /* [n_vocab] longest sequence that the token would go on with; 0 between calls */
+    uint32_t *reach;                /* [n_vocab] 1 + longest sequence that the token would go on with; 0 between calls */
 };
 
 static const char *dry_name(const struct llama_sampler *s) { (void) s; return "dry"; }
@@ -168,24 +168,41 @@ static int32_t tail_behind(const struct dry *d, const struct dry_head *head, siz
     return tail->n;
 }
 
+static size_t first_head(const struct dry *d, llama_token token) {
+    size_t low = 0;
+    for (size_t high = d->n_heads; low < high; ) {
+        const size_t middle = (low + high)/2;
+        if (d->heads[middle].token < token) low = middle + 1;
+        else                                high = middle;
+    }
+    return low;
+}
+
+/* The longest tail of a breaker that begins i tokens back; -1: none begins there. */
+static int32_t breaker_at(const struct dry *d, size_t i) {
+    const llama_token token = history_at(&d->history, i);
+    int32_t longest = -1;
+    for (size_t j = first_head(d, token); j < d->n_heads && d->heads[j].token == token; j++) {
+        const int32_t n = tail_behind(d, &d->heads[j], i);
+        if (n > longest) longest = n;
+    }
+    return longest;
+}
+
 /* Tokens since the last breaker. */
 static size_t dry_limit(const struct dry *d) {
     for (size_t i = 0; i < d->history.n; i++) {
-        const llama_token token = history_at(&d->history, i);
-        size_t low = 0;
-        for (size_t high = d->n_heads; low < high; ) {
-            const size_t middle = (low + high)/2;
-            if (d->heads[middle].token < token) low = middle + 1;
-            else                                high = middle;
-        }
-        int32_t longest = -1;
-        for (; low < d->n_heads && d->heads[low].token == token; low++) {
-            const int32_t n = tail_behind(d, &d->heads[low], i);
-            if (n > longest) longest = n;
-        }
-        if (longest >= 0) return i - (size_t) longest;
+        const int32_t tail = breaker_at(d, i);
+        if (tail >= 0) return i - (size_t) tail;
     }
     return d->history.n;
+}
+
+static bool is_breaker(const struct dry *d, llama_token token) {
+    for (size_t j = first_head(d, token); j < d->n_heads && d->heads[j].token == token; j++) {
+        if (d->tails[d->heads[j].tail].n == 0) return true;
+    }
+    return false;
 }
 
 /* same[i] for all i: the Z-algorithm (Gusfield 1997) over the history from its end. */
@@ -211,15 +228,16 @@ static void dry_apply(struct llama_sampler *s, llama_token_data_array *c) {
     for (size_t i = 1; i < n; i++) {
         const size_t length = d->same[i] < limit ? d->same[i] : limit;
         const llama_token next = history_at(&d->history, i - 1);
-        if (length >= allowed && length && next >= 0 && next < d->n_vocab && length > d->reach[next]) {
-            d->reach[next] = (uint32_t) length;
+        if (length >= allowed && next >= 0 && next < d->n_vocab && length >= d->reach[next]) {
+            d->reach[next] = (uint32_t) length + 1;
         }
     }
     const float largest = d->base > 1.000001f ? 88.0f/logf(d->base) : INFINITY;     /* base to that is still finite */
     for (size_t i = 0; i < c->size; i++) {
         llama_token_data *x = &c->data[i];
         const uint32_t reach = x->id >= 0 && x->id < d->n_vocab ? d->reach[x->id] : 0;
-        if (reach) x->logit -= d->multiplier*powf(d->base, fminf((float) (reach - allowed), largest));
+        if (reach == 0 || is_breaker(d, x->id)) continue;
+        x->logit -= d->multiplier*powf(d->base, fminf((float) (reach - 1 - allowed), largest));
     }
     for (size_t i = 1; i < n; i++) {
         const llama_token next = history_at(&d->history, i - 1);

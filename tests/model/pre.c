@@ -7,16 +7,15 @@
 #include "vocabs.h"
 
 static void same_cuts(void) {
-    char *cuts = test_file("pre.cuts"), *line;
+    char *cuts = test_file("pre.cuts", 0), *line;
     const struct pre *pre = NULL;
-    char *corpus = NULL, *at = NULL, *name = NULL;
+    char *at = NULL, *name = NULL;
     while ((line = next_line(&cuts))) {
         if (line[0] == '=') {
             name = line + 2;
             pre = pre_find(name);
             CHECK(pre, "%s", name);
-            free(corpus);
-            at = corpus = test_file("corpus.txt");
+            at = test_file("corpus.txt", 1);
             continue;
         }
         char *text = at ? next_line(&at) : NULL;
@@ -29,7 +28,6 @@ static void same_cuts(void) {
         }
         CHECK(!strcmp(got, line), "%s on \"%s\": %s, not %s", name, text, got, line);
     }
-    free(corpus);
 }
 
 static const char *const names[] = { "default", "gpt-2", "llama-bpe", "qwen2", "qwen35", "bailingmoe", "seed-coder", "gpt-4o",

@@ -258,6 +258,7 @@ static void dry(void) {
     CHECK(dry_loss(v, "\n", "ab#cdXab#cd", 'X', -1) == 2.0, "a token that holds a breaker: cd");
     CHECK(dry_loss(v, "\nc", "ab#cdeXab#cde", 'X', -1) == 2.0, "a breaker over two tokens: de");
     CHECK(dry_loss(v, "\nx", "ab#cdXab#cd", 'X', -1) == 2.0*27.0, "half of a breaker is none: ab#cd");
+    CHECK(dry_loss(v, "c", "abcXab", 'c', -1) == 0.0, "a breaker may be repeated");
     CHECK(dry_loss(v, "", "xabcXxab", 'c', -1) == 6.0, "an empty breaker");
     vocab_free(v);
     gguf_free(g);

@@ -29,7 +29,7 @@ static void check_ids(const struct llama_vocab *v, const char *name, const char 
 static void corpus(const struct llama_vocab *v, const char *name) {
     char file[64];
     snprintf(file, sizeof file, "%s.ids", name);
-    char *texts = test_file("corpus.txt"), *ids = test_file(file), *text, *line;
+    char *texts = test_file("corpus.txt", 0), *ids = test_file(file, 1), *text, *line;
     int lines = 0;
     while ((text = next_line(&texts)) && (line = next_line(&ids))) {
         const size_t n = unescape(text);

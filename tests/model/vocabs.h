@@ -81,19 +81,21 @@ static inline const char *text_of(const struct llama_vocab *v, const char *text,
     return out;
 }
 
-/* A file of the tests, ended by NUL; exits when there is none. */
-static inline char *test_file(const char *name) {
+/* A file of the tests in buffer 0 or 1, ended by NUL; exits when there is none. */
+static inline char *test_file(const char *name, int buffer) {
+    static char text[2][1 << 18];
     const char *source = getenv("ARENITE_SOURCE");
     char path[512];
     snprintf(path, sizeof path, "%s/tests/model/golden/%s", source ? source : ".", name);
     FILE *f = fopen(path, "rb");
-    char *text = calloc(1, 1 << 20);
-    if (!f || !text || fread(text, 1, (1 << 20) - 1, f) == 0) {
+    const size_t n = f ? fread(text[buffer], 1, sizeof text[buffer] - 1, f) : 0;
+    if (n == 0) {
         fprintf(stderr, "%s cannot be read\n", path);
         exit(1);
     }
+    text[buffer][n] = '\0';
     fclose(f);
-    return text;
+    return text[buffer];
 }
 
 /* Cuts the next line off *at; NULL at the end. */
