@@ -265,6 +265,20 @@ static void mark_ends(struct llama_vocab *v) {
             && vocab_find(v, "<|call|>", 8) >= 0) v->attr[end] &= (uint16_t) ~ATTR_EOG;
 }
 
+/* Phi-3 was trained with white space behind its special tokens dropped; its files say so only by their name. */
+static void strip_behind_specials(struct llama_vocab *v) {
+    static const char *const kept[] = { "<unk>", "<s>", "<|endoftext|>" };
+    const int64_t key = gguf_find_key(v->gguf, "general.name");
+    if (key < 0 || gguf_get_kv_type(v->gguf, key) != GGUF_TYPE_STRING) return;
+    const char *name = gguf_get_val_str(v->gguf, key);
+    if (!strstr(name, "Phi-3") && !strstr(name, "Phi3") && !strstr(name, "phi-3") && !strstr(name, "phi3")) return;
+    for (int32_t i = 0; i < v->n_marked; i++) v->attr[v->marked[i].id] |= LLAMA_TOKEN_ATTR_RSTRIP;
+    for (size_t i = 0; i < COUNT(kept); i++) {
+        const llama_token id = vocab_find(v, kept[i], strlen(kept[i]));
+        if (id >= 0) v->attr[id] &= (uint16_t) ~LLAMA_TOKEN_ATTR_RSTRIP;
+    }
+}
+
 static bool read_flags(struct llama_vocab *v) {
     v->add_bos = v->type == LLAMA_VOCAB_TYPE_SPM || (v->pre && pre_adds_bos(v->pre));
     v->add_space_prefix = v->type == LLAMA_VOCAB_TYPE_SPM;
@@ -390,7 +404,9 @@ static bool load(struct llama_vocab *v) {
     if (v->type == LLAMA_VOCAB_TYPE_BPE && !bpe_load(v)) return false;
     if (!read_specials(v) || !read_flags(v) || !read_suppressed(v)) return false;
     mark_ends(v);
-    return collect_marked(v);
+    if (!collect_marked(v)) return false;
+    strip_behind_specials(v);
+    return true;
 }
 
 struct llama_vocab *vocab_new(const struct gguf_context *gguf) {

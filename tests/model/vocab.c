@@ -260,6 +260,19 @@ static void special_tokens_overlap(void) {
     gguf_free(g);
 }
 
+static void white_space_behind_specials(void) {
+    small_spm(&s);
+    small_add(&s, "<|end|>", 0.0f, LLAMA_TOKEN_TYPE_CONTROL);       /* 259 */
+    struct gguf_context *g = small_gguf(&s, "llama");
+    gguf_set_val_bool(g, "tokenizer.ggml.add_space_prefix", false);
+    gguf_set_val_str(g, "general.name", "Phi-3 mini");
+    struct llama_vocab *v = loads(g, "phi-3");
+    CHECK(!strcmp(ids_of(v, "<|end|> \n A<s>\n", false, true), "259 68 1 13"), "%s",
+        ids_of(v, "<|end|> \n A<s>\n", false, true));
+    vocab_free(v);
+    gguf_free(g);
+}
+
 static void sizes_and_pieces(void) {
     struct gguf_context *g;
     struct llama_vocab *v = spm(&g, true);
@@ -307,6 +320,7 @@ int main(void) {
     round_trips();
     bpe_by_hand();
     special_tokens_overlap();
+    white_space_behind_specials();
     sizes_and_pieces();
     return DONE();
 }
