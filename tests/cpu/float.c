@@ -11,6 +11,7 @@ static const int64_t lengths[] = { 0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 48,
 
 static float a[N], b[N], c[N];
 static uint16_t halves[N];
+static block_q8_0 blocks[N/32];
 
 /* Values of all sizes, a few of them special. */
 static float any_float(uint64_t *seed) {
@@ -92,6 +93,7 @@ static void compare_level(const struct float_kernels *p, const struct float_kern
         }
         BOTH("from_f16",  k->from_f16(m, o->y, halves));
         BOTH("from_bf16", k->from_bf16(m, o->y, halves));
+        BOTH("from_q8_0", k->from_q8_0(m/32*32, o->y, blocks));
         BOTH("to_f16",    k->to_f16(m, o->h, a); same_half_nan(n, o->h, 0x7c00));
         BOTH("to_bf16",   k->to_bf16(m, o->h, a); same_half_nan(n, o->h, 0x7f80));
     }
@@ -148,6 +150,10 @@ int main(void) {
     uint64_t seed = 1;
     for (int i = 0; i < N; i++) a[i] = any_float(&seed), b[i] = any_float(&seed), c[i] = rnd_f32(&seed)*3.0f;
     for (int i = 0; i < N; i++) halves[i] = (uint16_t) rnd_u64(&seed);
+    for (int i = 0; i < N/32; i++) {
+        blocks[i].d = f32_to_f16(rnd_f32(&seed));
+        for (int j = 0; j < 32; j++) blocks[i].qs[j] = (int8_t) rnd_u64(&seed);
+    }
     const struct float_kernels *portable = &cpu_kernels_at(CPU_PORTABLE)->f;
     check_reductions(portable);
     for (int level = 0; level < CPU_LEVELS; level++) {

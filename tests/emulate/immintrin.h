@@ -51,6 +51,15 @@ static inline __m512i emulated_cvtepu16_epi32(__m256i x) {
     for (int i = 0; i < 16; i++) b[i] = a[i];
     return _mm512_loadu_si512(b);
 }
+#undef  _mm512_cvtepi8_epi32
+#define _mm512_cvtepi8_epi32 emulated_cvtepi8_epi32
+static inline __m512i emulated_cvtepi8_epi32(__m128i x) {
+    int8_t a[16];
+    int32_t b[16];
+    _mm_storeu_si128((__m128i *) a, x);
+    for (int i = 0; i < 16; i++) b[i] = a[i];
+    return _mm512_loadu_si512(b);
+}
 #undef  _mm512_cvtpd_ps
 #define _mm512_cvtpd_ps emulated_cvtpd_ps
 static inline __m256 emulated_cvtpd_ps(__m512d x) {

@@ -59,7 +59,8 @@ const float *row_load(const struct cpu_task *t, const struct ggml_tensor *x, con
         return buf;
     }
     if (!plain_float(x->type)) {
-        quant_types[x->type].unpack(from, buf, n);
+        if (x->type == GGML_TYPE_Q8_0) t->k->f.from_q8_0(n, buf, from);
+        else                           quant_types[x->type].unpack(from, buf, n);
         return buf;
     }
     void (*const widen)(int64_t, float *, const uint16_t *) =

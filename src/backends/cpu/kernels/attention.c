@@ -9,8 +9,6 @@
 #include SIMD
 #include "elementary.h"
 
-_Static_assert(ROWS_AT_ONCE <= 16, "callers keep a block's rows in arrays of 16");
-
 /* Loops over the rows of a block have a constant bound and must unroll, so that their vectors are registers. */
 #if defined __GNUC__
 #define EACH_ROW(r, n) _Pragma("GCC unroll 16") for (int r = 0; r < (n); r++)
@@ -18,17 +16,18 @@ _Static_assert(ROWS_AT_ONCE <= 16, "callers keep a block's rows in arrays of 16"
 #define EACH_ROW(r, n) for (int r = 0; r < (n); r++)
 #endif
 
-/* Calls body(n, ...) with n, at most ROWS_AT_ONCE, as a constant. */
-#define CASE(n, body, ...) case n: body(n, __VA_ARGS__); break;
+/* Calls body(n, ...) with n, at most a block's rows or half as many, as a constant. */
+#define CASE(n, body, ...)   case n: body(n, __VA_ARGS__); break;
+#define CASES_3(body, ...)   CASE(1, body, __VA_ARGS__)  CASE(2, body, __VA_ARGS__)  CASE(3, body, __VA_ARGS__)
+#define CASES_6(body, ...)   CASES_3(body, __VA_ARGS__)  CASE(4, body, __VA_ARGS__)  CASE(5, body, __VA_ARGS__)  CASE(6, body, __VA_ARGS__)
+#define CASES_12(body, ...)  CASES_6(body, __VA_ARGS__)  CASE(7, body, __VA_ARGS__)  CASE(8, body, __VA_ARGS__)  CASE(9, body, __VA_ARGS__) \
+                             CASE(10, body, __VA_ARGS__) CASE(11, body, __VA_ARGS__) CASE(12, body, __VA_ARGS__)
 #if ROWS_AT_ONCE == 6
-#define FOR_ROWS_OF(n, body, ...) switch (n) { \
-    CASE(1, body, __VA_ARGS__) CASE(2, body, __VA_ARGS__) CASE(3, body, __VA_ARGS__) CASE(4, body, __VA_ARGS__) \
-    CASE(5, body, __VA_ARGS__) default: body(6, __VA_ARGS__); }
-#else
-#define FOR_ROWS_OF(n, body, ...) switch (n) { \
-    CASE(1, body, __VA_ARGS__) CASE(2, body, __VA_ARGS__) CASE(3, body, __VA_ARGS__) CASE(4, body, __VA_ARGS__) \
-    CASE(5, body, __VA_ARGS__) CASE(6, body, __VA_ARGS__) CASE(7, body, __VA_ARGS__) CASE(8, body, __VA_ARGS__) \
-    CASE(9, body, __VA_ARGS__) CASE(10, body, __VA_ARGS__) CASE(11, body, __VA_ARGS__) default: body(12, __VA_ARGS__); }
+#define FOR_ROWS_OF(n, body, ...) switch (n) { CASES_6(body, __VA_ARGS__) }
+#define FOR_HALF_OF(n, body, ...) switch (n) { CASES_3(body, __VA_ARGS__) }
+#elif ROWS_AT_ONCE == 12
+#define FOR_ROWS_OF(n, body, ...) switch (n) { CASES_12(body, __VA_ARGS__) }
+#define FOR_HALF_OF(n, body, ...) switch (n) { CASES_6(body, __VA_ARGS__) }
 #endif
 
 static uint64_t mask_floats(int n, const uint16_t *f16, float *mask) {
@@ -65,94 +64,77 @@ static void turn_row(int64_t dk, const float *q, float *qt) {
     for (int64_t i = 0; i < dk; i++) qt[i%16*(dk/16) + i/16] = q[i];
 }
 
-/* 16 keys at once, so a vector is one lane of their dot products. The lanes of dk are taken in an order in which those that
- * fold onto each other are neighbours: sum l waits in held[] until its partner is done. */
+/* 16 keys at once, so a vector is one lane of their dot products. Two lanes that fold onto each other are computed together
+ * for half a block of rows; the pairs come in an order in which sums that fold onto each other are neighbours, and a sum
+ * waits in held[] until its partner is done. */
+enum { HALF_BLOCK = ROWS_AT_ONCE/2 };
 INLINE void turned_rows(const int rows, int64_t dk, const float *q, const float *kt, float (*s)[ATTENTION_KEYS]) {
-    static const int order[16] = { 0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15 };
+    static const int order[8] = { 0, 4, 2, 6, 1, 5, 3, 7 };
     const int64_t steps = dk/16;
-    vf held[4][ROWS_AT_ONCE];
-    for (int i = 0; i < 16; i++) {
+    vf held[3][HALF_BLOCK];
+    for (int i = 0; i < 8; i++) {
         const float *keys = kt + order[i]*dk, *query = q + order[i]*steps;
-        vf acc[ROWS_AT_ONCE];
-        EACH_ROW(r, rows) acc[r] = vf_set1(0.0f);
-        for (int64_t e = 0; e < steps; e++) {
-            const vf key = vf_load(keys + 16*e);
-            EACH_ROW(r, rows) acc[r] = vf_fma(vf_set1(query[r*dk + e]), key, acc[r]);
+        vf low[HALF_BLOCK], high[HALF_BLOCK];
+        EACH_ROW(r, rows) low[r] = high[r] = vf_set1(0.0f);
+        _Pragma("GCC unroll 4") for (int64_t e = 0; e < steps; e++) {
+            const vf a = vf_load(keys + 16*e), b = vf_load(keys + 8*dk + 16*e);
+            EACH_ROW(r, rows) low[r]  = vf_fma(vf_set1(query[r*dk + e]), a, low[r]);
+            EACH_ROW(r, rows) high[r] = vf_fma(vf_set1(query[r*dk + 8*steps + e]), b, high[r]);
         }
+        EACH_ROW(r, rows) low[r] = vf_add(low[r], high[r]);
         int level = 0;
-        for (int b = i; b & 1; b >>= 1, level++) EACH_ROW(r, rows) acc[r] = vf_add(held[level][r], acc[r]);
-        if (i < 15) { EACH_ROW(r, rows) held[level][r] = acc[r]; }
-        else        { EACH_ROW(r, rows) vf_store(s[r], acc[r]); }
+        for (int b = i; b & 1; b >>= 1, level++) EACH_ROW(r, rows) low[r] = vf_add(held[level][r], low[r]);
+        if (i < 7) { EACH_ROW(r, rows) held[level][r] = low[r]; }
+        else       { EACH_ROW(r, rows) vf_store(s[r], low[r]); }
     }
 }
-static void scores_turned(int64_t dk, int rows, const float *qt, const float *kt, uint64_t any, float (*s)[ATTENTION_KEYS]) {
+INLINE void scores_turned_of(const int64_t dk, int rows, const float *qt, const float *kt, uint64_t any, float (*s)[ATTENTION_KEYS]) {
     for (int j = 0; j < ATTENTION_KEYS; j += 16, kt += 16*dk) {
-        float (*const to)[ATTENTION_KEYS] = (void *) &s[0][j];
-        if (any >> j & 0xffff) FOR_ROWS_OF(rows, turned_rows, dk, qt, kt, to)
+        if (!(any >> j & 0xffff)) continue;
+        for (int r = 0; r < rows; r += HALF_BLOCK) {
+            float (*const to)[ATTENTION_KEYS] = (void *) &s[r][j];
+            FOR_HALF_OF(rows - r < HALF_BLOCK ? rows - r : HALF_BLOCK, turned_rows, dk, qt + r*dk, kt, to)
+        }
     }
 }
+/* A known length of the inner loop is worth 15 % where it is shortest. */
+static void scores_turned(int64_t dk, int rows, const float *qt, const float *kt, uint64_t any, float (*s)[ATTENTION_KEYS]) {
+    if (dk == 64) scores_turned_of(64, rows, qt, kt, any, s);
+    else          scores_turned_of(dk, rows, qt, kt, any, s);
+}
 
-/* One key at a time, its lanes in a vector. */
-#define SCORES(name, type, load) \
-    INLINE void name##_rows(const int rows, int64_t dk, const float *q, const type *k, float *s) { \
-        vf acc[ROWS_AT_ONCE]; \
-        EACH_ROW(r, rows) acc[r] = vf_set1(0.0f); \
-        for (int64_t i = 0; i < dk; i += 16) { \
-            const vf key = load(k + i); \
-            EACH_ROW(r, rows) acc[r] = vf_fma(key, vf_load(q + r*dk + i), acc[r]); \
-        } \
-        EACH_ROW(r, rows) s[r*ATTENTION_KEYS] = vf_sum(acc[r]); \
-    } \
-    static void name(int64_t dk, int rows, const float *q, const void *k, size_t stride, uint64_t any, float (*s)[ATTENTION_KEYS]) { \
-        for (int j = 0; j < ATTENTION_KEYS && any >> j; j++) { \
-            const type *key = (const type *) (const void *) ((const char *) k + (size_t) j*stride); \
-            if (any >> j & 1) FOR_ROWS_OF(rows, name##_rows, dk, q, key, s[0] + j) \
-        } \
-    }
-SCORES(scores_f32, float,    vf_load)
-SCORES(scores_f16, uint16_t, vf_load_f16)
+#define T(name) name##_f32
+#define ELEMENT float
+#define LOAD    vf_load
+#include "attention_rows.h"
 
-static float weights(float *s, const float *mask, float slope, float scale, float cap, float *max) {
-    const vf none = vf_set1(-INFINITY), a = vf_set1(scale), b = vf_set1(slope), c = vf_set1(cap), d = vf_set1(scale/cap);
+#define T(name) name##_f16
+#define ELEMENT uint16_t
+#define LOAD    vf_load_f16
+#include "attention_rows.h"
+
+INLINE float weights_of(const bool capped, float *s, const float *mask, float slope, float scale, float cap, float *max) {
+    const vf none = vf_set1(-INFINITY), a = vf_set1(capped ? scale/cap : scale), b = vf_set1(slope), c = vf_set1(cap);
     vf top = none, sum = vf_set1(0.0f);
     for (int j = 0; j < ATTENTION_KEYS; j += LANES) {
         const vf m = vf_load(mask + j), bias = vf_mul(b, m), x = vf_load(s + j);
-        const vf z = cap != 0.0f ? vf_fma(c, v_tanh(vf_mul(x, d)), bias) : vf_fma(x, a, bias);
+        const vf z = capped ? vf_fma(c, v_tanh(vf_mul(x, a)), bias) : vf_fma(x, a, bias);
         const vf masked = vf_select(vf_eq(m, none), none, z);
         vf_store(s + j, masked);
         top = vf_max(masked, top);
     }
-    float t[LANES];
-    vf_store(t, top);
-    for (int w = 8; w > 0; w /= 2) for (int l = 0; l < w; l++) t[l] = t[l + w] > t[l] ? t[l + w] : t[l];
-    top = vf_set1(t[0]);
+    *max = vf_max_all(top);
+    top = vf_set1(*max);
     for (int j = 0; j < ATTENTION_KEYS; j += LANES) {
         const vf p = v_exp(vf_sub(vf_load(s + j), top));
         vf_store(s + j, p);
         sum = vf_add(sum, p);
     }
-    *max = t[0];
     return vf_sum(sum);
 }
-
-/* 16 values of each row at once; each value is read once for all rows. */
-#define WEIGH(name, type, load) \
-    INLINE void name##_rows(const int rows, int64_t dv, const float (*p)[ATTENTION_KEYS], int j0, int j1, const char *v, size_t stride, float *a) { \
-        for (int64_t d = 0; d < dv; d += 16) { \
-            vf acc[ROWS_AT_ONCE]; \
-            EACH_ROW(r, rows) acc[r] = vf_load(a + r*dv + d); \
-            for (int j = j0; j < j1; j++) { \
-                const vf value = load((const type *) (const void *) (v + (size_t) j*stride) + d); \
-                EACH_ROW(r, rows) acc[r] = vf_fma(vf_set1(p[r][j]), value, acc[r]); \
-            } \
-            EACH_ROW(r, rows) vf_store(a + r*dv + d, acc[r]); \
-        } \
-    } \
-    static void name(int64_t dv, int rows, const float (*p)[ATTENTION_KEYS], int j0, int j1, const void *v, size_t stride, float *a) { \
-        FOR_ROWS_OF(rows, name##_rows, dv, p, j0, j1, v, stride, a) \
-    }
-WEIGH(weigh_f32, float,    vf_load)
-WEIGH(weigh_f16, uint16_t, vf_load_f16)
+static float weights(float *s, const float *mask, float slope, float scale, float cap, float *max) {
+    return cap != 0.0f ? weights_of(true, s, mask, slope, scale, cap, max) : weights_of(false, s, mask, slope, scale, cap, max);
+}
 
 static void merge(int64_t dv, float *acc, float *max, float *sum, const float *a, float m, float l) {
     float t[LANES];

@@ -53,9 +53,7 @@ static float max(int64_t n, const float *x) {
         for (int j = 0; j < LANES; j++) t[j] = i + j < n ? x[i + j] : -INFINITY;
         s = vf_max(vf_load(t), s);
     });
-    vf_store(t, s);
-    for (int w = LANES/2; w > 0; w /= 2) for (int j = 0; j < w; j++) t[j] = t[j + w] > t[j] ? t[j + w] : t[j];
-    return t[0];
+    return vf_max_all(s);
 }
 static double exp_sum(int64_t n, float *y, const float *x, float max) {
     const vf m = vf_set1(max);
@@ -134,6 +132,14 @@ static void to_f16(int64_t n, uint16_t *y, const float *x) {
 static void to_bf16(int64_t n, uint16_t *y, const float *x) {
     uint16_t t[LANES];
     OVER(vf_store_bf16(y + i, FULL(x)), vf_store_bf16(t, PART(x)); memcpy(y + i, t, (size_t) (n - i)*sizeof *t));
+}
+
+static void from_q8_0(int64_t n, float *y, const void *x) {
+    for (const block_q8_0 *b = x; n > 0; n -= 32, y += 32, b++) {
+        const vf d = vf_set1(f16_to_f32(b->d));
+        vf_store(y,      vf_mul(vf_load_i8(b->qs),      d));
+        vf_store(y + 16, vf_mul(vf_load_i8(b->qs + 16), d));
+    }
 }
 
 extern const struct attention_kernels K(attention_kernels);                             /* attention.c */

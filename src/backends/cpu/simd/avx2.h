@@ -85,6 +85,14 @@ INLINE vd vd_flip(vd m, int n, vd x) {
 
 INLINE vf vf_swap(vf x) { return (vf) { _mm256_permute_ps(x.a, 0xb1), _mm256_permute_ps(x.b, 0xb1) }; }   /* lanes 2i, 2i+1 */
 
+/* The largest lane; lanes are not NaN. */
+INLINE float vf_max_all(vf x) {
+    const __m256 s8 = _mm256_max_ps(x.b, x.a);
+    const __m128 s4 = _mm_max_ps(_mm256_extractf128_ps(s8, 1), _mm256_castps256_ps128(s8));
+    const __m128 s2 = _mm_max_ps(_mm_movehl_ps(s4, s4), s4);
+    return _mm_cvtss_f32(_mm_max_ss(_mm_movehdup_ps(s2), s2));
+}
+
 /* Bit i: lane i. */
 INLINE uint32_t vm_bits(vm m) { return (uint32_t) _mm256_movemask_ps(m.a) | (uint32_t) _mm256_movemask_ps(m.b) << 8; }
 
@@ -115,6 +123,17 @@ INLINE float vf_sum(vf x) {
     const __m128 s2 = _mm_add_ps(s4, _mm_movehl_ps(s4, s4));
     return _mm_cvtss_f32(_mm_add_ss(s2, _mm_movehdup_ps(s2)));
 }
+/* sums[i] = vf_sum(x[i]) of four vectors. */
+INLINE void vf_sum4(const vf *x, float *sums) {
+    __m256 s8[4], s4[2];
+    for (int i = 0; i < 4; i++) s8[i] = _mm256_add_ps(x[i].a, x[i].b);
+    for (int i = 0; i < 2; i++) {                       /* rows 2i and 2i+1 side by side */
+        s4[i] = _mm256_add_ps(_mm256_permute2f128_ps(s8[2*i], s8[2*i + 1], 0x20), _mm256_permute2f128_ps(s8[2*i], s8[2*i + 1], 0x31));
+    }
+    const __m256 s2 = _mm256_add_ps(_mm256_shuffle_ps(s4[0], s4[1], 0x44), _mm256_shuffle_ps(s4[0], s4[1], 0xee));
+    const __m256 s1 = _mm256_add_ps(_mm256_shuffle_ps(s2, s2, 0x88), _mm256_shuffle_ps(s2, s2, 0xdd));
+    _mm_storeu_ps(sums, _mm_unpacklo_ps(_mm256_castps256_ps128(s1), _mm256_extractf128_ps(s1, 1)));
+}
 INLINE double vd_sum(vd x) {
     const __m256d s4 = _mm256_add_pd(_mm256_add_pd(x.a, x.c), _mm256_add_pd(x.b, x.d));
     const __m128d s2 = _mm_add_pd(_mm256_castpd256_pd128(s4), _mm256_extractf128_pd(s4, 1));
@@ -129,6 +148,10 @@ INLINE vf vf_load_bf16(const uint16_t *p) {
     const __m256i lo = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *) p));
     const __m256i hi = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *) p + 1));
     return (vf) { _mm256_castsi256_ps(_mm256_slli_epi32(lo, 16)), _mm256_castsi256_ps(_mm256_slli_epi32(hi, 16)) };
+}
+INLINE vf vf_load_i8(const int8_t *p) {
+    const __m128i x = _mm_loadu_si128((const __m128i *) p);
+    return (vf) { _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(x)), _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(x, 8))) };
 }
 INLINE void vf_store_f16(uint16_t *p, vf x) {
     _mm_storeu_si128((__m128i *) p,     _mm256_cvtps_ph(x.a, _MM_FROUND_TO_NEAREST_INT));

@@ -68,6 +68,14 @@ INLINE vd vd_flip(vd m, int n, vd x) { return (vd) { flip_pd(m.a, n, x.a), flip_
 
 INLINE vf vf_swap(vf x) { return _mm512_permute_ps(x, 0xb1); }          /* lanes 2i and 2i+1 */
 
+/* The largest lane; lanes are not NaN. */
+INLINE float vf_max_all(vf x) {
+    const __m256 s8 = _mm256_max_ps(_mm512_extractf32x8_ps(x, 1), _mm512_castps512_ps256(x));
+    const __m128 s4 = _mm_max_ps(_mm256_extractf128_ps(s8, 1), _mm256_castps256_ps128(s8));
+    const __m128 s2 = _mm_max_ps(_mm_movehl_ps(s4, s4), s4);
+    return _mm_cvtss_f32(_mm_max_ss(_mm_movehdup_ps(s2), s2));
+}
+
 /* Bit i: lane i. */
 INLINE uint32_t vm_bits(vm m) { return m; }
 
@@ -94,6 +102,17 @@ INLINE float vf_sum(vf x) {
     const __m128 s2 = _mm_add_ps(s4, _mm_movehl_ps(s4, s4));
     return _mm_cvtss_f32(_mm_add_ss(s2, _mm_movehdup_ps(s2)));
 }
+/* sums[i] = vf_sum(x[i]) of four vectors. */
+INLINE void vf_sum4(const vf *x, float *sums) {
+    __m256 s8[4], s4[2];
+    for (int i = 0; i < 4; i++) s8[i] = _mm256_add_ps(_mm512_castps512_ps256(x[i]), _mm512_extractf32x8_ps(x[i], 1));
+    for (int i = 0; i < 2; i++) {                       /* rows 2i and 2i+1 side by side */
+        s4[i] = _mm256_add_ps(_mm256_permute2f128_ps(s8[2*i], s8[2*i + 1], 0x20), _mm256_permute2f128_ps(s8[2*i], s8[2*i + 1], 0x31));
+    }
+    const __m256 s2 = _mm256_add_ps(_mm256_shuffle_ps(s4[0], s4[1], 0x44), _mm256_shuffle_ps(s4[0], s4[1], 0xee));
+    const __m256 s1 = _mm256_add_ps(_mm256_shuffle_ps(s2, s2, 0x88), _mm256_shuffle_ps(s2, s2, 0xdd));
+    _mm_storeu_ps(sums, _mm_unpacklo_ps(_mm256_castps256_ps128(s1), _mm256_extractf128_ps(s1, 1)));
+}
 INLINE double vd_sum(vd x) {
     const __m512d s8 = _mm512_add_pd(x.a, x.b);
     const __m256d s4 = _mm256_add_pd(_mm512_castpd512_pd256(s8), _mm512_extractf64x4_pd(s8, 1));
@@ -104,6 +123,9 @@ INLINE double vd_sum(vd x) {
 INLINE vf vf_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *) p)); }
 INLINE vf vf_load_bf16(const uint16_t *p) {
     return vf_of(vu_shl(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *) p)), 16));
+}
+INLINE vf vf_load_i8(const int8_t *p) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *) p)));
 }
 INLINE void vf_store_f16(uint16_t *p, vf x) {
     _mm256_storeu_si256((__m256i *) p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));

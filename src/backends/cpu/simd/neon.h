@@ -92,11 +92,18 @@ INLINE vf vf_swap(vf x) {                                               /* lanes
     return (vf) { vrev64q_f32(x.a), vrev64q_f32(x.b), vrev64q_f32(x.c), vrev64q_f32(x.d) };
 }
 
+/* The largest lane; lanes are not NaN. */
+INLINE float vf_max_all(vf x) {
+    const float32x4_t s4 = max_f32(max_f32(x.d, x.b), max_f32(x.c, x.a));
+    const float32x4_t s2 = max_f32(vextq_f32(s4, s4, 2), s4);
+    return vgetq_lane_f32(max_f32(vextq_f32(s2, s2, 1), s2), 0);
+}
+
 /* Bit i: lane i. */
 INLINE uint32_t bits4(uint32x4_t m) { return vaddvq_u32(vandq_u32(m, (const uint32x4_t) { 1, 2, 4, 8 })); }
 INLINE uint32_t vm_bits(vm m) { return bits4(m.a) | bits4(m.b) << 4 | bits4(m.c) << 8 | bits4(m.d) << 12; }
 
-/* Rows become columns: lane j of r[i] goes to lane i of r[j]. */
+/* Four rows become columns. */
 INLINE void transpose4(float32x4_t *r) {
     const float32x4x2_t a = vtrnq_f32(r[0], r[1]), b = vtrnq_f32(r[2], r[3]);
     r[0] = vcombine_f32(vget_low_f32(a.val[0]),  vget_low_f32(b.val[0]));
@@ -104,6 +111,7 @@ INLINE void transpose4(float32x4_t *r) {
     r[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
     r[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
 }
+/* Rows become columns: lane j of r[i] goes to lane i of r[j]. */
 INLINE void vf_transpose(vf *r) {
     float32x4_t t[4][4][4];                             /* [rows 4i ..][columns 4j ..][row] */
     for (int i = 0; i < 4; i++) for (int k = 0; k < 4; k++) {
@@ -119,6 +127,13 @@ INLINE float vf_sum(vf x) {
     const float32x2_t s2 = vadd_f32(vget_low_f32(s4), vget_high_f32(s4));
     return vget_lane_f32(s2, 0) + vget_lane_f32(s2, 1);
 }
+/* sums[i] = vf_sum(x[i]) of four vectors. */
+INLINE void vf_sum4(const vf *x, float *sums) {
+    float32x4_t s[4];
+    for (int i = 0; i < 4; i++) s[i] = vaddq_f32(vaddq_f32(x[i].a, x[i].c), vaddq_f32(x[i].b, x[i].d));
+    transpose4(s);
+    vst1q_f32(sums, vaddq_f32(vaddq_f32(s[0], s[2]), vaddq_f32(s[1], s[3])));
+}
 INLINE double vd_sum(vd x) {
     float64x2_t s[4];
     for (int i = 0; i < 4; i++) s[i] = vaddq_f64(x.v[i], x.v[i + 4]);
@@ -130,6 +145,12 @@ INLINE float32x4_t load4_f16(const uint16_t *p) { return vcvt_f32_f16(vreinterpr
 INLINE vf vf_load_f16(const uint16_t *p) { return (vf) { load4_f16(p), load4_f16(p + 4), load4_f16(p + 8), load4_f16(p + 12) }; }
 INLINE float32x4_t load4_bf16(const uint16_t *p) { return vreinterpretq_f32_u32(vshlq_n_u32(vmovl_u16(vld1_u16(p)), 16)); }
 INLINE vf vf_load_bf16(const uint16_t *p) { return (vf) { load4_bf16(p), load4_bf16(p + 4), load4_bf16(p + 8), load4_bf16(p + 12) }; }
+INLINE vf vf_load_i8(const int8_t *p) {
+    const int8x16_t x = vld1q_s8(p);
+    const int16x8_t lo = vmovl_s8(vget_low_s8(x)), hi = vmovl_s8(vget_high_s8(x));
+    return (vf) { vcvtq_f32_s32(vmovl_s16(vget_low_s16(lo))), vcvtq_f32_s32(vmovl_s16(vget_high_s16(lo))),
+                  vcvtq_f32_s32(vmovl_s16(vget_low_s16(hi))), vcvtq_f32_s32(vmovl_s16(vget_high_s16(hi))) };
+}
 INLINE void store4_f16(uint16_t *p, float32x4_t x) { vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(x))); }
 INLINE void vf_store_f16(uint16_t *p, vf x) { store4_f16(p, x.a); store4_f16(p + 4, x.b); store4_f16(p + 8, x.c); store4_f16(p + 12, x.d); }
 /* The low halves of the words, each below 65536. */

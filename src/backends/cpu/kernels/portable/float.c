@@ -86,6 +86,8 @@ static void to_f16   (int64_t n, uint16_t *y, const float *x) { for (int64_t i =
 static void from_bf16(int64_t n, float *y, const uint16_t *x) { for (int64_t i = 0; i < n; i++) y[i] = bf16_to_f32(x[i]); }
 static void to_bf16  (int64_t n, uint16_t *y, const float *x) { for (int64_t i = 0; i < n; i++) y[i] = f32_to_bf16(x[i]); }
 
+static void from_q8_0(int64_t n, float *y, const void *x) { quant_types[GGML_TYPE_Q8_0].unpack(x, y, n); }
+
 /* ---- angles too large for doubles ---------------------------------------------------------------------------------- */
 
 /* Payne and Hanek 1983. |x| = m 2^e with 24-bit m and e >= 8; x 2/pi modulo 4 needs only the bits of 2/pi from 2^(1-e) down:
