@@ -82,7 +82,7 @@ static void bench(const struct quant_kernels *q, enum ggml_type type, const char
     const struct product *p = &q->product[type];
     const size_t stride = ggml_row_size(type, k);
     float *x = malloc(sizeof *x*(size_t) (k*columns)), *y = malloc(sizeof *y*(size_t) (rows*columns + (int64_t) (STREAM/stride)));
-    char *column = ggml_aligned_malloc(column_size(p->block, k)), *scratch = ggml_aligned_malloc(GEMM_SCRATCH);
+    char *column = ggml_aligned_malloc(column_size(p->block, k)), *scratch = p->gemm_scratch ? ggml_aligned_malloc(p->gemm_scratch(k)) : NULL;
     const float **xs = malloc(sizeof *xs*(size_t) columns);
     float **ys = malloc(sizeof *ys*(size_t) columns);
     for (int64_t i = 0; i < k*columns; i++) x[i] = (float) ((i*7919) % 2001 - 1000)*0.001f;

@@ -91,3 +91,8 @@ if(TARGET arenite)
         $<TARGET_FILE:tool_models> ${PROJECT_SOURCE_DIR}/tests/tools/cli.transcript)
     set_tests_properties(tools/cli PROPERTIES TIMEOUT 300)
 endif()
+
+# the integer kernels of VNNI, their instructions emulated with AVX2
+if(TARGET test_cpu_quant_vnni AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
+    target_compile_options(test_cpu_quant_vnni PRIVATE -mavx2 -mfma -mf16c -mbmi2)
+endif()

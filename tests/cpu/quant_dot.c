@@ -55,6 +55,9 @@ static void *aligned(size_t size) {
     return p;
 }
 
+static void random_floats(int64_t n, float *x) { for (int64_t i = 0; i < n; i++) x[i] = 3*rnd_f32(&seed); }
+
+#ifndef EMULATED
 /* What a product should be, from unpacked weights and the activations it really uses; *size the sum of magnitudes. */
 static double exact(enum ggml_type type, int block, int64_t k, const void *w, const void *column, double *size) {
     static float unpacked[K_MAX];
@@ -68,8 +71,6 @@ static double exact(enum ggml_type type, int block, int64_t k, const void *w, co
     }
     return sum;
 }
-
-static void random_floats(int64_t n, float *x) { for (int64_t i = 0; i < n; i++) x[i] = 3*rnd_f32(&seed); }
 
 static void test_definition(void) {
     static float x[K_MAX], y[ROWS];
@@ -98,7 +99,7 @@ static void check_codes(const float *x, const int8_t *want, float want_d, const 
     char *column = aligned(column_size(32, 32));
     quant_kernels_portable.quantize(32, 32, x, column);
     const float d = *(const float *) (const void *) (column + column_d(32));
-    for (int i = 0; i < 32; i++) CHECK(column[column_place(32, i)] == want[i], "%s: code %d", what, i);
+    for (int i = 0; i < 32; i++) CHECK((int8_t) column[column_place(32, i)] == want[i], "%s: code %d", what, i);
     CHECK(d == want_d || (isnan(d) && isnan(want_d)), "%s: d = %g", what, (double) d);
     ggml_aligned_free(column, 0);
 }
@@ -123,6 +124,8 @@ static void test_codes(void) {
     for (int i = 0; i < 32; i++) x[i] = i & 1 ? -GREATEST : GREATEST, want[i] = i & 1 ? -127 : 127;
     check_codes(x, want, GREATEST/127, "greatest floats");
 }
+
+#endif
 
 /* ---- every level against the portable one ---- */
 
@@ -186,8 +189,8 @@ static void level_product(const struct quant_kernels *q, const char *level, int 
     if (p->tile_columns) {
         const int tiles = (n + p->tile_columns - 1)/p->tile_columns;
         const size_t tile = p->tile_size(k) + 128;
-        char *t = aligned(tile*(size_t) tiles), *scratch = aligned(GEMM_SCRATCH);
-        memset(t, 0x5a, tile*(size_t) tiles), memset(scratch, 0x5a, GEMM_SCRATCH);
+        char *t = aligned(tile*(size_t) tiles), *scratch = aligned(p->gemm_scratch(k));
+        memset(t, 0x5a, tile*(size_t) tiles), memset(scratch, 0x5a, p->gemm_scratch(k));
         for (int u = 0; u < tiles; u++) {
             const int first = u*p->tile_columns, left = n - first;
             p->tile(k, left < p->tile_columns ? left : p->tile_columns, xs + first, t + (size_t) u*tile);
@@ -222,11 +225,18 @@ static void test_level(const struct quant_kernels *q, const char *level) {
 }
 
 int main(void) {
+#ifdef EMULATED                             /* included with the kernels of one level: tests them alone */
+    if (!cpu_level_present(CPU_AVX2)) return 77;
+    struct quant_kernels q = quant_kernels_portable;
+    K(quant_kernels)(&q);
+    test_level(&q, EMULATED);
+#else
     test_definition();
     test_codes();
     for (int level = 0; level < CPU_LEVELS; level++) {
         const struct cpu_kernels *k = cpu_kernels_at((enum cpu_level) level);
         if (k) test_level(&k->q, cpu_level_name((enum cpu_level) level));
     }
+#endif
     return DONE();
 }

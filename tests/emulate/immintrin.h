@@ -116,4 +116,7 @@ static inline __m512i emulated_srai_epi32(__m512i x, unsigned n) {
     return _mm512_loadu_si512(a);
 }
 
+#undef  _mm512_madd_epi16                                           /* SIMDe's alias takes the arguments of another */
+#define _mm512_madd_epi16(x, y) simde_mm512_madd_epi16(x, y)
+
 #endif

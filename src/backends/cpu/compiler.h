@@ -9,4 +9,11 @@
 #define INLINE static inline
 #endif
 
+/* Asks for a line of memory that will be read soon; any address is allowed. */
+#if defined __GNUC__
+#define PREFETCH(p) __builtin_prefetch(p)
+#else
+#define PREFETCH(p) ((void) (p))
+#endif
+
 #endif

@@ -49,18 +49,17 @@ struct product {
     void (*gemv)(int64_t k, int64_t rows, const void *w, size_t stride, const void *column, float *y);
 
     int tile_columns;               /* 0: no gemm */
-    size_t (*tile_size)(int64_t k);
+    size_t (*tile_size)(int64_t k), (*gemm_scratch)(int64_t k);
     /* a 64-aligned tile of n <= tile_columns rows of F32; the missing ones are zeros */
     void (*tile)(int64_t k, int n, const float *const *x, void *tile);
-    /* y[j][i] = row i . column j, 0 <= j < columns <= GEMM_COLUMNS; tiles are tile_stride bytes apart, scratch is 64-aligned */
+    /* y[j][i] = row i . column j, 0 <= j < columns <= GEMM_COLUMNS; tiles are tile_stride bytes apart; scratch is 64-aligned, of gemm_scratch(k) */
     void (*gemm)(int64_t k, int64_t rows, const void *w, size_t stride, int columns, const void *tiles, size_t tile_stride,
                  float *const *y, void *scratch);
 };
 
 enum {
     TILE_COLUMNS_MAX = 16,          /* of any tile */
-    GEMM_COLUMNS     = 256,         /* most columns of one gemm call: what its accumulators are sized for */
-    GEMM_SCRATCH     = 131072       /* bytes of scratch that any gemm is content with */
+    GEMM_COLUMNS     = 256          /* most columns of one gemm call: what its accumulators are sized for */
 };
 
 struct quant_kernels {

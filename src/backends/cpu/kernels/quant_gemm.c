@@ -15,7 +15,8 @@ enum {
     PIECE      = 512,
     PANELS     = ROW_BLOCK/PANEL_ROWS,
     TILE_ACC   = TILE_COLUMNS*PANEL_ROWS,
-    TILES_MAX  = (GEMM_COLUMNS + TILE_COLUMNS - 1)/TILE_COLUMNS
+    TILES_MAX  = (GEMM_COLUMNS + TILE_COLUMNS - 1)/TILE_COLUMNS,
+    PANEL_SIZE_MAX = PIECE*PANEL_ROWS*(2 + 1)       /* codes of two bytes, and at most a byte an element of scales */
 };
 
 struct shape {
@@ -67,12 +68,17 @@ static void gemm(const struct shape *s, panel_t *panel, int64_t k, int64_t rows,
     }
 }
 
+static size_t gemm_scratch(int64_t k) {
+    (void) k;
+    return PANELS*PANEL_SIZE_MAX + sizeof(float)*TILES_MAX*PANELS*TILE_ACC;
+}
+
 /* ---- shapes ---- */
 
 #define SHAPE n32                       /* Q4_0, Q5_0 */
 #define BLOCK    32
 #define GROUP    32
-#define OFFSET   1
+#define OFFSET   (SUM_BITS != 0)
 #define MIN      0
 #define PRODUCTS 16
 #define WIDE     0
@@ -99,10 +105,10 @@ static void gemm(const struct shape *s, panel_t *panel, int64_t k, int64_t rows,
 #define SHAPE n32_bytes                 /* Q8_0 */
 #define BLOCK    32
 #define GROUP    32
-#define OFFSET   0
+#define OFFSET   (BYTES_START != 0)
 #define MIN      0
 #define PRODUCTS 16
-#define WIDE     1
+#define WIDE     BYTES_WIDE
 #include "quant_tile.h"
 
 #define SHAPE k32_min                   /* Q4_K */
@@ -126,7 +132,7 @@ static void gemm(const struct shape *s, panel_t *panel, int64_t k, int64_t rows,
 #define SHAPE k16                       /* Q3_K, Q6_K */
 #define BLOCK    256
 #define GROUP    16
-#define OFFSET   1
+#define OFFSET   (SUM_BITS != 0)
 #define MIN      0
 #define PRODUCTS 8
 #define WIDE     0
@@ -170,6 +176,7 @@ PANEL_SCALES(q6_K, 16, 0)
 #define OFFSET 8
 #define MIN    0
 #define WIDE   0
+#define SIGNED 0
 #include "quant_panel.h"
 
 #define T q4_1
@@ -178,6 +185,7 @@ PANEL_SCALES(q6_K, 16, 0)
 #define OFFSET 0
 #define MIN    1
 #define WIDE   0
+#define SIGNED 0
 #include "quant_panel.h"
 
 #define T q5_0
@@ -186,6 +194,7 @@ PANEL_SCALES(q6_K, 16, 0)
 #define OFFSET 16
 #define MIN    0
 #define WIDE   0
+#define SIGNED 0
 #include "quant_panel.h"
 
 #define T q5_1
@@ -194,6 +203,7 @@ PANEL_SCALES(q6_K, 16, 0)
 #define OFFSET 0
 #define MIN    1
 #define WIDE   0
+#define SIGNED 0
 #include "quant_panel.h"
 
 #define T q8_0
@@ -201,7 +211,8 @@ PANEL_SCALES(q6_K, 16, 0)
 #define BLOCK  32
 #define OFFSET 0
 #define MIN    0
-#define WIDE   1
+#define WIDE   BYTES_WIDE
+#define SIGNED 1
 #include "quant_panel.h"
 
 #define T q2_K
@@ -210,6 +221,7 @@ PANEL_SCALES(q6_K, 16, 0)
 #define OFFSET 0
 #define MIN    1
 #define WIDE   0
+#define SIGNED 0
 #include "quant_panel.h"
 
 #define T q3_K
@@ -218,6 +230,7 @@ PANEL_SCALES(q6_K, 16, 0)
 #define OFFSET 4
 #define MIN    0
 #define WIDE   0
+#define SIGNED 0
 #include "quant_panel.h"
 
 #define T q4_K
@@ -226,6 +239,7 @@ PANEL_SCALES(q6_K, 16, 0)
 #define OFFSET 0
 #define MIN    1
 #define WIDE   0
+#define SIGNED 0
 #include "quant_panel.h"
 
 #define T q5_K
@@ -234,6 +248,7 @@ PANEL_SCALES(q6_K, 16, 0)
 #define OFFSET 0
 #define MIN    1
 #define WIDE   0
+#define SIGNED 0
 #include "quant_panel.h"
 
 #define T q6_K
@@ -242,10 +257,12 @@ PANEL_SCALES(q6_K, 16, 0)
 #define OFFSET 32
 #define MIN    0
 #define WIDE   0
+#define SIGNED 0
 #include "quant_panel.h"
 
 #define SET(NAME, tag, shape) \
     k->product[GGML_TYPE_##NAME].tile_columns = TILE_COLUMNS, k->product[GGML_TYPE_##NAME].tile_size = tile_size_##shape, \
+    k->product[GGML_TYPE_##NAME].gemm_scratch = gemm_scratch, \
     k->product[GGML_TYPE_##NAME].tile = prepare_##tag, k->product[GGML_TYPE_##NAME].gemm = gemm_##tag
 void K(quant_gemm)(struct quant_kernels *k) {
     SET(Q4_0, q4_0, n32);       SET(Q4_1, q4_1, n32_min);   SET(Q5_0, q5_0, n32);   SET(Q5_1, q5_1, n32_min5);

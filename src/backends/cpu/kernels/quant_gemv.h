@@ -20,7 +20,7 @@ static inline void K_JOIN(GEMV, row)(int n, const BLOCK_T *w, const int8_t *q, c
     for (int b = 0; b < n; b += 2, w += 2, q += 64) {
         const BLOCK_T *last = b + 1 < n ? w + 1 : w;                    /* an odd block is paired with zeros of q */
         vb u[2];
-        prefetch((const char *) w + PREFETCH);
+        prefetch((const char *) w + AHEAD);
         K_JOIN(pair, T)(w, last, u);
         vi_store(out->isum[b/2][row], K_JOIN(VI_DOT_PAIR, SIGNED)(u, q));
 #if MIN
@@ -59,7 +59,7 @@ static inline vf K_JOIN(GEMV, floats)(int n, const struct piece *in, const float
 /* Reads n blocks of one row into its places of the buffer. */
 static inline void K_JOIN(GEMV, row)(int n, const BLOCK_T *w, const int8_t *q, const int16_t *sums, struct piece *out, int row) {
     for (int b = 0; b < n; b++, w++, q += BLOCK, sums += 16) {
-        for (size_t i = 0; i < sizeof *w; i += 64) prefetch((const char *) w + PREFETCH + i);
+        for (size_t i = 0; i < sizeof *w; i += 64) prefetch((const char *) w + AHEAD + i);
         vs s, m;
         K_JOIN(scales, T)(w, &s, &m);
         vi isum = vi_zero();

@@ -1,7 +1,8 @@
 /* A panel of rows of one type, and its gemm; included once per type with
  *     T        the tag,
  *     SHAPE    the shape of quant_tile.h it fits,
- *     BLOCK, GROUP, OFFSET (the number), MIN, WIDE  as there. */
+ *     BLOCK, OFFSET (the number), MIN, WIDE  as there,
+ *     SIGNED   1 when the codes are signed bytes. */
 
 #define BLOCK_T K_JOIN(block, T)
 
@@ -35,6 +36,7 @@ static void K_JOIN(panel, T)(int n, const void *const *rows, int64_t first, uint
                     u[i] = K_JOIN(codes, T)(w, j);
 #endif
                 }
+                for (int i = 0; i < 8; i++) u[i] = t_codes(u[i], OFFSET, SIGNED);
                 if (WIDE) transpose_wide  (u, panel + j*PANEL_ROWS*64 + r*4, PANEL_ROWS*4);
                 else      transpose_dwords(u, panel + j*PANEL_ROWS*32 + r*4, PANEL_ROWS*4);
             }
@@ -43,7 +45,7 @@ static void K_JOIN(panel, T)(int n, const void *const *rows, int64_t first, uint
 }
 
 static void K_JOIN(prepare, T)(int64_t k, int n, const float *const *x, void *tile) {
-    K_JOIN(prepare, SHAPE)(k, n, x, OFFSET, tile);
+    K_JOIN(prepare, SHAPE)(k, n, x, SIGNED ? BYTES_START : OFFSET, tile);
 }
 
 static void K_JOIN(gemm, T)(int64_t k, int64_t rows, const void *w, size_t stride, int columns, const void *tiles,
@@ -55,7 +57,7 @@ static void K_JOIN(gemm, T)(int64_t k, int64_t rows, const void *w, size_t strid
 #undef T
 #undef SHAPE
 #undef BLOCK
-#undef GROUP
 #undef OFFSET
 #undef MIN
 #undef WIDE
+#undef SIGNED

@@ -22,7 +22,7 @@
 
 enum {
     S(SPAN)     = SUM_BITS == 16 ? (2*PRODUCTS < GROUP ? 2*PRODUCTS : GROUP)
-                                 : (SCALED && SUM_BITS == 32 && PRODUCTS < GROUP ? PRODUCTS : GROUP),
+                                 : (SCALED && SUM_BITS && PRODUCTS < GROUP ? PRODUCTS : GROUP),
     S(SPANS)    = BLOCK/S(SPAN),
     S(STEPS)    = S(SPAN)/STEP,
     S(PAIRS)    = 128/GROUP,
@@ -50,6 +50,9 @@ static inline void S(ints)(const uint8_t *w, const uint8_t *a, tv isum[TILE_VECT
     const int32_t *scales = (const int32_t *) (const void *) (w + PANEL_ROWS*(BLOCK/STEP*4));
     const int32_t *starts = (const int32_t *) (const void *) (a + TILE_COLUMNS*(BLOCK/STEP*4));
     (void) scales, (void) starts;
+    for (int v = 0; v < TILE_VECTORS; v++) {
+        for (int c = 0; c < TILE_COLUMNS; c++) isum[v][c] = t_zero();
+    }
     for (int s = 0; s < S(SPANS); s++) {
         tv sum[TILE_VECTORS][TILE_COLUMNS];
         for (int c = 0; c < TILE_COLUMNS; c++) {
@@ -64,11 +67,11 @@ static inline void S(ints)(const uint8_t *w, const uint8_t *a, tv isum[TILE_VECT
             for (int c = 0; c < TILE_COLUMNS; c++) {
 #if SCALED
                 const tv scale = t_load(scales + s*S(SPAN)/GROUP*PANEL_ROWS + v*LANES);
-                isum[v][c] = s ? t_scale(isum[v][c], sum[v][c], scale) : t_scale(t_zero(), sum[v][c], scale);
+                isum[v][c] = t_scale(isum[v][c], sum[v][c], scale);
 #elif WIDE
                 isum[v][c] = sum[v][c];
 #else
-                isum[v][c] = t_close(s ? isum[v][c] : t_zero(), sum[v][c]);
+                isum[v][c] = t_close(isum[v][c], sum[v][c]);
 #endif
             }
         }
@@ -108,29 +111,25 @@ static void S(tile)(int blocks, const uint8_t *w, const uint8_t *a, float *acc) 
     }
 }
 
-/* One block of n columns; codes [n][BLOCK], each with its d_a and its sums. */
-static void S(tile_block)(int n, const int8_t (*codes)[BLOCK], const float *d_a, const int16_t (*sums)[16], int offset, uint8_t *a) {
+/* One block: codes of all columns, each with its d_a and its sums. */
+static void S(tile_block)(const int8_t (*codes)[BLOCK], const float *d_a, const int16_t (*sums)[16], int offset, uint8_t *a) {
     uint32_t *out = (uint32_t *) (void *) a;
     (void) offset, (void) sums;
-    memset(a, 0, S(TILE));
-    for (int c = 0; c < n; c++) {
-        for (int i = 0; i < BLOCK/STEP; i++) {
-#if WIDE
-            out[i*TILE_COLUMNS + c] = (uint16_t) codes[c][2*i] | (uint32_t) codes[c][2*i + 1] << 16;
-#else
-            memcpy(out + i*TILE_COLUMNS + c, codes[c] + 4*i, 4);
-#endif
-        }
+    for (int j = 0; j < BLOCK/32; j++) {                    /* each reaches into what is written after it */
+        vb u[8];
+        for (int c = 0; c < 8; c++) u[c] = c < TILE_COLUMNS ? vb_load(codes[c] + 32*j) : vb_load(codes[0] + 32*j);
+        if (WIDE) transpose_wide  (u, a + j*(32/STEP)*TILE_COLUMNS*4, TILE_COLUMNS*4);
+        else      transpose_dwords(u, a + j*(32/STEP)*TILE_COLUMNS*4, TILE_COLUMNS*4);
     }
     out += TILE_COLUMNS*(BLOCK/STEP);
 #if OFFSET
     for (int s = 0; s < S(SPANS); s++, out += TILE_COLUMNS) {
-        for (int c = 0; c < n; c++) out[c] = (uint32_t) offset_word(codes[c] + s*S(SPAN), S(SPAN), offset);
+        for (int c = 0; c < TILE_COLUMNS; c++) out[c] = (uint32_t) offset_word(codes[c] + s*S(SPAN), S(SPAN), offset);
     }
 #endif
 #if SCALED && MIN
     for (int p = 0; p < S(PAIRS); p++, out += TILE_COLUMNS) {
-        for (int c = 0; c < n; c++) {
+        for (int c = 0; c < TILE_COLUMNS; c++) {
             const int16_t *s = sums[c];
             const int first = GROUP == 16 ? s[p] : s[2*p] + s[8 + 2*p], last = GROUP == 16 ? s[8 + p] : s[2*p + 1] + s[9 + 2*p];
             out[c] = (uint16_t) first | (uint32_t) last << 16;
@@ -138,22 +137,25 @@ static void S(tile_block)(int n, const int8_t (*codes)[BLOCK], const float *d_a,
     }
 #endif
     float *floats = (float *) (void *) out;
-    for (int c = 0; c < n; c++) {
+    for (int c = 0; c < TILE_COLUMNS; c++) {
         floats[c] = d_a[c];
         if (!SCALED && MIN) floats[TILE_COLUMNS + c] = d_a[c]*(float) sums[c][0];
     }
 }
 
 static void S(prepare)(int64_t k, int n, const float *const *x, int offset, uint8_t *tile) {
-    _Alignas(32) int8_t codes[TILE_COLUMNS][BLOCK];
-    float   d_a[TILE_COLUMNS];
-    int16_t sums[TILE_COLUMNS][16];
+    _Alignas(32) int8_t codes[TILE_COLUMNS][BLOCK] = { 0 };
+    float   d_a[TILE_COLUMNS]      = { 0 };
+    int16_t sums[TILE_COLUMNS][16] = { 0 };
     for (int64_t b = 0; b < k/BLOCK; b++) {
-        for (int c = 0; c < n; c++) K(quant_block)(BLOCK, x[c] + b*BLOCK, codes[c], d_a + c, sums[c]);
-        S(tile_block)(n, (const int8_t (*)[BLOCK]) codes, d_a, (const int16_t (*)[16]) sums, offset, tile + b*S(TILE));
+        const float *at[TILE_COLUMNS];
+        for (int c = 0; c < n; c++) at[c] = x[c] + b*BLOCK;
+        K(quant_blocks)(BLOCK, n, at, codes[0], d_a, sums);
+        S(tile_block)((const int8_t (*)[BLOCK]) codes, d_a, (const int16_t (*)[16]) sums, offset, tile + b*S(TILE));
     }
 }
 
+_Static_assert(PIECE/BLOCK*S(PANEL) <= PANEL_SIZE_MAX, "scratch is sized for it");
 static size_t S(tile_size)(int64_t k) { return (size_t) (k/BLOCK)*S(TILE); }
 
 static const struct shape S(shape) = { S(tile), BLOCK, S(PANEL), S(TILE) };

@@ -9,7 +9,7 @@
  * multiplied by all the columns of its slice. When the preparation is small every worker does all of it for itself, which
  * costs less than the barrier.
  *
- * Scratch: `areas` times [ order (MUL_MAT_ID) | first column and first unit of each slice | units ],
+ * Scratch: `areas` times [ in MUL_MAT_ID: order | first column and first unit of each slice | units ],
  * then for each worker [ F32 rows of one unit | scratch of gemm ]. */
 
 #include <string.h>
@@ -39,9 +39,9 @@ struct matmul {
 
 /* One worker's or everybody's lists and units. */
 struct area {
-    int32_t *order;                                 /* [columns] token*used + slot, sorted by expert; MUL_MAT_ID only */
-    int64_t *column_first, *unit_first;             /* [slices + 1] */
     char    *units;
+    int32_t *order;                                 /* [columns] token*used + slot, sorted by expert; these in MUL_MAT_ID only */
+    int64_t *column_first, *unit_first;             /* [slices + 1] */
 };
 
 /* ---- sizes; SIZE_MAX stays what it is ---- */
@@ -65,11 +65,13 @@ static void plan_sizes(struct matmul *m, int n_threads) {
     }
     m->units = m->ids ? m->columns/m->unit_columns + m->slices : m->slices*ceil_div(m->columns/m->slices, m->unit_columns);
     if (m->units > m->columns) m->units = m->columns;
-    m->lists_size  = pad64(mul_sizes(m->ids ? (size_t) m->columns : 0, sizeof(int32_t)));
-    m->lists_size  = add_sizes(m->lists_size, pad64(mul_sizes(2*sizeof(int64_t), (size_t) m->slices + 1)));
+    if (m->ids) {
+        m->lists_size = pad64(mul_sizes((size_t) m->columns, sizeof(int32_t)));
+        m->lists_size = add_sizes(m->lists_size, pad64(mul_sizes(2*sizeof(int64_t), (size_t) m->slices + 1)));
+    }
     m->area_size   = add_sizes(m->lists_size, mul_sizes((size_t) m->units, m->unit_size));
     m->floats_size = mul_sizes(pad64(mul_sizes((size_t) m->k, sizeof(float))), (size_t) m->unit_columns);
-    m->worker_size = add_sizes(m->floats_size, m->unit_columns > 1 ? GEMM_SCRATCH : 0);
+    m->worker_size = add_sizes(m->floats_size, m->unit_columns > 1 ? pad64(m->p->gemm_scratch(m->k)) : 0);
     const size_t areas = m->is_private ? (size_t) n_threads : 1;
     m->total = add_sizes(mul_sizes(areas, m->area_size), mul_sizes((size_t) n_threads, m->worker_size));
 }
@@ -110,22 +112,27 @@ bool supports_mul_mat(const struct ggml_tensor *dst) {
 
 static struct area area_at(const struct cpu_task *t, const struct matmul *m) {
     char *base = (char *) t->scratch + (m->is_private ? (size_t) t->ith*m->area_size : 0);
-    struct area a = { .order = (int32_t *) (void *) base, .units = base + m->lists_size };
+    struct area a = { .units = base + m->lists_size };
+    if (!m->ids) return a;
+    a.order = (int32_t *) (void *) base;
     a.column_first = (int64_t *) (void *) (a.units - pad64(2*sizeof(int64_t)*((size_t) m->slices + 1)));
     a.unit_first   = a.column_first + m->slices + 1;
     return a;
 }
 
-static bool has_gemm(const struct matmul *m, const struct area *a, int64_t slice) {
-    return m->unit_columns > 1 && a->column_first[slice + 1] - a->column_first[slice] >= GEMM_MIN;
+/* The first column and the first unit of a slice, 0 <= slice <= slices. */
+static int64_t column_first(const struct matmul *m, const struct area *a, int64_t slice) {
+    return m->ids ? a->column_first[slice] : slice*(m->columns/m->slices);
+}
+static int64_t unit_first(const struct matmul *m, const struct area *a, int64_t slice) {
+    return m->ids ? a->unit_first[slice] : slice*ceil_div(m->columns/m->slices, m->unit_columns);
+}
+static int64_t columns_of(const struct matmul *m, const struct area *a, int64_t slice) {
+    return column_first(m, a, slice + 1) - column_first(m, a, slice);
 }
 
-static void list_units(const struct matmul *m, const struct area *a) {
-    a->unit_first[0] = 0;
-    for (int64_t s = 0; s < m->slices; s++) {
-        const int64_t n = a->column_first[s + 1] - a->column_first[s];
-        a->unit_first[s + 1] = a->unit_first[s] + ceil_div(n, m->unit_columns);
-    }
+static bool has_gemm(const struct matmul *m, const struct area *a, int64_t slice) {
+    return m->unit_columns > 1 && columns_of(m, a, slice) >= GEMM_MIN;
 }
 
 static int32_t id_at(const struct ggml_tensor *ids, int64_t slot, int64_t token) {
@@ -154,13 +161,9 @@ static bool list_experts(const struct cpu_task *t, const struct matmul *m, const
     }
     for (int64_t s = m->slices; s > 0; s--) first[s] = first[s - 1];
     first[0] = 0;
-    list_units(m, a);
+    a->unit_first[0] = 0;
+    for (int64_t s = 0; s < m->slices; s++) a->unit_first[s + 1] = a->unit_first[s] + ceil_div(first[s + 1] - first[s], m->unit_columns);
     return true;
-}
-
-static void list_slices(const struct matmul *m, const struct area *a) {
-    for (int64_t s = 0; s <= m->slices; s++) a->column_first[s] = s*(m->columns/m->slices);
-    list_units(m, a);
 }
 
 /* Where column c comes from and goes to. */
@@ -217,15 +220,15 @@ static int64_t slice_of_unit(const struct matmul *m, const struct area *a, int64
     int64_t low = 0, high = m->slices;                      /* the slice is in low .. high-1 */
     while (high - low > 1) {
         const int64_t middle = (low + high)/2;
-        if (a->unit_first[middle] <= unit) low = middle; else high = middle;
+        if (unit_first(m, a, middle) <= unit) low = middle; else high = middle;
     }
     return low;
 }
 
 static void prepare_unit(const struct matmul *m, const struct area *a, int64_t unit, float *buffer) {
     const int64_t slice = slice_of_unit(m, a, unit);
-    const int64_t c = a->column_first[slice] + (unit - a->unit_first[slice])*m->unit_columns;
-    const int64_t left = a->column_first[slice + 1] - c;
+    const int64_t c = column_first(m, a, slice) + (unit - unit_first(m, a, slice))*m->unit_columns;
+    const int64_t left = column_first(m, a, slice + 1) - c;
     const int n = (int) (left < m->unit_columns ? left : m->unit_columns);
     const size_t buffer_row = column_pad((size_t) m->k*sizeof(float))/sizeof(float);
     const bool tile = has_gemm(m, a, slice);
@@ -256,22 +259,23 @@ static void multiply_gemv(const struct matmul *m, const struct area *a, int64_t 
     const size_t column = column_size(m->p->block, m->k);
     const char *w = (const char *) slice_at(m, slice) + (size_t) i0*m->w->nb[1];
     const bool dense = m->w->nb[0] == ggml_type_size(m->w->type);
-    for (int64_t c = a->column_first[slice]; c < a->column_first[slice + 1]; c++) {
-        const int64_t j = c - a->column_first[slice], unit = a->unit_first[slice] + j/m->unit_columns;
+    const int64_t first = column_first(m, a, slice), count = columns_of(m, a, slice);
+    for (int64_t j = 0; j < count; j++) {
+        const int64_t unit = unit_first(m, a, slice) + j/m->unit_columns;
         const char *prepared = a->units + (size_t) unit*m->unit_size + (size_t) (j % m->unit_columns)*column;
         const void *x;
         float *y;
-        column_at(m, a, c, &x, &y);
+        column_at(m, a, first + j, &x, &y);
         if (dense) m->p->gemv(m->k, n, w, m->w->nb[1], prepared, y + i0);
         else       multiply_strided(m, w, n, prepared, y + i0, buffer);
     }
 }
 
 static void multiply_gemm(const struct matmul *m, const struct area *a, int64_t slice, int64_t i0, int64_t n, void *scratch) {
-    const int64_t end = a->column_first[slice + 1], most = GEMM_COLUMNS/m->unit_columns*m->unit_columns;
+    const int64_t end = column_first(m, a, slice + 1), most = GEMM_COLUMNS/m->unit_columns*m->unit_columns;
     const char *w = (const char *) slice_at(m, slice) + (size_t) i0*m->w->nb[1];
-    const char *tiles = a->units + (size_t) a->unit_first[slice]*m->unit_size;
-    for (int64_t c = a->column_first[slice]; c < end; c += most) {
+    const char *tiles = a->units + (size_t) unit_first(m, a, slice)*m->unit_size;
+    for (int64_t c = column_first(m, a, slice); c < end; c += most) {
         const int count = (int) (end - c < most ? end - c : most);
         float *y[GEMM_COLUMNS];
         for (int j = 0; j < count; j++) {
@@ -298,7 +302,7 @@ static void multiply(const struct cpu_task *t, const struct matmul *m, const str
     void *scratch = (char *) (void *) buffer + m->floats_size;
     for (int64_t i; task_chunk(t, m->slices*blocks, &i); ) {
         const int64_t slice = i/blocks, i0 = i % blocks*rows, n = m->rows - i0 < rows ? m->rows - i0 : rows;
-        if (a->column_first[slice] == a->column_first[slice + 1]) continue;
+        if (columns_of(m, a, slice) == 0) continue;
         if (has_gemm(m, a, slice)) multiply_gemm(m, a, slice, i0, n, scratch);
         else                       multiply_gemv(m, a, slice, i0, n, buffer);
     }
@@ -311,12 +315,11 @@ void op_mul_mat(const struct cpu_task *t, struct ggml_tensor *dst) {
     const struct area a = area_at(t, &m);
     const size_t areas = m.is_private ? (size_t) t->nth : 1;
     float *buffer = (float *) (void *) ((char *) t->scratch + areas*m.area_size + (size_t) t->ith*m.worker_size);
-    if (m.is_private || t->ith == 0) {
-        if (!m.ids) list_slices(&m, &a);
-        else if (!list_experts(t, &m, &a)) a.unit_first[m.slices] = -1;
+    if (m.ids) {
+        if ((m.is_private || t->ith == 0) && !list_experts(t, &m, &a)) a.unit_first[m.slices] = -1;
+        if (!m.is_private) task_barrier(t);
     }
-    if (!m.is_private) task_barrier(t);
-    const int64_t units = a.unit_first[m.slices];
+    const int64_t units = unit_first(&m, &a, m.slices);
     if (units < 0) return;
     if (m.is_private) {
         for (int64_t i = 0; i < units; i++) prepare_unit(&m, &a, i, buffer);

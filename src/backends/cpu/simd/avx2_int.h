@@ -179,28 +179,9 @@ static inline void vb_sums(vb q, int *first, int *last) {
 
 /* ---- tiles: LANES rows a vector, TILE_VECTORS of them by TILE_COLUMNS ---- */
 
-#ifndef TILES_OF_512_BITS
-enum { LANES = 8, TILE_VECTORS = 2, TILE_COLUMNS = 6, SUM_BITS = 16 };      /* SUM_BITS: of the sums of 4 neighbours */
-
-typedef __m256i tv;         /* panel bytes, or int32 lanes, or pairs of 16-bit sums */
-typedef __m256  tf;
-
-static inline tv   t_zero(void) { return _mm256_setzero_si256(); }
-static inline tv   t_load(const void *p) { return _mm256_load_si256((const __m256i *) p); }
-static inline tv   t_all(const void *p) { return _mm256_castps_si256(_mm256_broadcast_ss((const float *) p)); }
-static inline tv   t_set(int32_t x) { return _mm256_set1_epi32(x); }
-static inline tv   t_add(tv a, tv b) { return _mm256_add_epi32(a, b); }
-/* sums of codes w times activations a; the first of a row of sums, or with the sum so far, which wraps and comes right again */
-static inline tv   t_dot_first(tv w, tv a) { return _mm256_maddubs_epi16(w, a); }
-static inline tv   t_dot(tv sum, tv w, tv a) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, a)); }
-static inline tv   t_dot_wide(tv sum, tv w, tv a) { return _mm256_add_epi32(sum, _mm256_madd_epi16(w, a)); }
-/* int32 lanes: acc + sums, acc + scale*sums, acc + the products of pairs of int16 */
-static inline tv   t_close(tv acc, tv sum) { return _mm256_add_epi32(acc, _mm256_madd_epi16(sum, _mm256_set1_epi16(1))); }
-static inline tv   t_scale(tv acc, tv sum, tv scale) { return _mm256_add_epi32(acc, _mm256_madd_epi16(sum, scale)); }
-static inline tv   t_pairs(tv acc, tv w, tv a) { return _mm256_add_epi32(acc, _mm256_madd_epi16(w, a)); }
-static inline int32_t scale_word(int scale) { return (int32_t) (((uint32_t) scale & 0xffff)*0x10001); }
-/* what sums over q[0 .. span-1] start with to have `offset` taken from each code */
-static inline int32_t offset_word(const int8_t *q, int span, int offset) {
+static inline int32_t twice_16(int x) { return (int32_t) (((uint32_t) x & 0xffff)*0x10001); }
+/* -offset times the sums of q[0 .. span-1], of places 0, 1 and of places 2, 3 of each four, as a pair of int16 */
+static inline int32_t offset_pair(const int8_t *q, int span, int offset) {
     __m128i s = _mm_setzero_si128();
     for (int i = 0; i < span; i += 16) {
         s = _mm_add_epi16(s, _mm_maddubs_epi16(_mm_set1_epi8(1), _mm_loadu_si128((const __m128i *) (const void *) (q + i))));
@@ -210,7 +191,31 @@ static inline int32_t offset_word(const int8_t *q, int span, int offset) {
     return _mm_cvtsi128_si32(_mm_mullo_epi16(s, _mm_set1_epi16((short) -offset)));
 }
 
-static inline tf   tf_zero(void) { return _mm256_setzero_ps(); }
+#ifndef TILES_OF_512_BITS
+enum { LANES = 8, TILE_VECTORS = 2, TILE_COLUMNS = 6 };
+#define SUM_BITS    16          /* of the sums of products, which pair up neighbours; 32: four of them; 0: no limit */
+#define BYTES_WIDE  1           /* signed bytes stand as int16 */
+#define BYTES_START 0           /* or have this added */
+
+typedef __m256i tv;             /* panel bytes, int32 lanes, or pairs of 16-bit sums */
+typedef __m256  tf;
+
+/* codes as they stand in a panel */
+static inline vb   t_codes(vb u, int offset, int is_signed) { (void) offset, (void) is_signed; return u; }
+static inline tv   t_zero(void) { return _mm256_setzero_si256(); }
+static inline tv   t_load(const void *p) { return _mm256_load_si256((const __m256i *) p); }
+static inline tv   t_all(const void *p) { return _mm256_castps_si256(_mm256_broadcast_ss((const float *) p)); }
+/* the sums so far and codes w times activations a; 16 bits may wrap on the way and come right again */
+static inline tv   t_dot(tv sum, tv w, tv a) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, a)); }
+static inline tv   t_dot_wide(tv sum, tv w, tv a) { return _mm256_add_epi32(sum, _mm256_madd_epi16(w, a)); }
+/* int32 lanes: acc + sums, acc + scale*sums, acc + the products of pairs of int16 */
+static inline tv   t_close(tv acc, tv sum) { return _mm256_add_epi32(acc, _mm256_madd_epi16(sum, _mm256_set1_epi16(1))); }
+static inline tv   t_scale(tv acc, tv sum, tv scale) { return _mm256_add_epi32(acc, _mm256_madd_epi16(sum, scale)); }
+static inline tv   t_pairs(tv acc, tv w, tv a) { return _mm256_add_epi32(acc, _mm256_madd_epi16(w, a)); }
+/* a scale as t_scale takes it; what sums over q[0 .. span-1] start with to have `offset` taken from each code */
+static inline int32_t scale_word(int scale) { return twice_16(scale); }
+static inline int32_t offset_word(const int8_t *q, int span, int offset) { return offset_pair(q, span, offset); }
+
 static inline tf   tf_load(const float *p) { return _mm256_load_ps(p); }
 static inline void tf_store(float *p, tf v) { _mm256_storeu_ps(p, v); }
 static inline tf   tf_at(const float *p) { return _mm256_broadcast_ss(p); }
@@ -224,7 +229,8 @@ static inline void floats_from_halves(float *y, const uint16_t *x) {            
     _mm256_storeu_ps(y, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *) (const void *) x)));
 }
 
-/* Dwords of 8 rows u to columns: dword i of row r goes to out + i*step + 4r. */
+/* Dwords of 8 rows u to columns: dword i of row r goes to out + i*step + 4r. With a step below 32 bytes rows beyond it are
+ * written over by the next column, since columns are stored in their order; the last one reaches 32 bytes. */
 static inline void transpose_dwords(const vb u[8], uint8_t *out, size_t step) {
     vb a[8], b[8];
     for (int i = 0; i < 4; i++) {
@@ -237,10 +243,8 @@ static inline void transpose_dwords(const vb u[8], uint8_t *out, size_t step) {
         b[4*i + 2] = _mm256_unpacklo_epi64(a[4*i + 1], a[4*i + 3]);
         b[4*i + 3] = _mm256_unpackhi_epi64(a[4*i + 1], a[4*i + 3]);
     }
-    for (int i = 0; i < 4; i++) {
-        _mm256_store_si256((__m256i *) (void *) (out + (size_t) i*step),       _mm256_permute2x128_si256(b[i], b[4 + i], 0x20));
-        _mm256_store_si256((__m256i *) (void *) (out + (size_t) (4 + i)*step), _mm256_permute2x128_si256(b[i], b[4 + i], 0x31));
-    }
+    for (int i = 0; i < 4; i++) vb_store(out + (size_t) i*step,       _mm256_permute2x128_si256(b[i], b[4 + i], 0x20));
+    for (int i = 0; i < 4; i++) vb_store(out + (size_t) (4 + i)*step, _mm256_permute2x128_si256(b[i], b[4 + i], 0x31));
 }
 /* The same of codes widened to 16 bits: 16 dwords a row. */
 static inline void transpose_wide(const vb u[8], uint8_t *out, size_t step) {
