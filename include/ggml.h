@@ -1381,9 +1381,15 @@ GGML_API void ggml_graph_dump_dot(const struct ggml_cgraph *gb, const struct ggm
 
 /* ---- quantising ------------------------------------------------------------------------------------------------ */
 
+/* Nothing has to be prepared or released: packing needs no tables. */
 GGML_API void ggml_quantize_init(enum ggml_type type);
 GGML_API void ggml_quantize_free(void);
+/* Whether ggml_quantize_chunk asks for importance data (types of about two bits and below). */
 GGML_API bool ggml_quantize_requires_imatrix(enum ggml_type type);
+/* Packs `nrows` rows of n_per_row elements, whole blocks, for a file: reads from src + start, where start is a whole number of
+ * rows, writes at that row of dst, returns the bytes written. `imatrix` has one weight for each of the n_per_row columns, or is
+ * NULL; blocks whose weights are all zero, or no weights (negative, not finite), are packed as without. The bytes are
+ * the same on every machine. May be called from several threads. Aborts on a type that cannot be packed. */
 GGML_API size_t ggml_quantize_chunk(enum ggml_type type, const float *src, void *dst, int64_t start, int64_t nrows,
     int64_t n_per_row, const float *imatrix);
 
