@@ -105,6 +105,7 @@ static bool context_open(struct session *s, const struct model_args *a) {
     p.n_ctx    = (uint32_t) s->n_ctx;
     p.n_batch  = p.n_ubatch = (uint32_t) s->n_batch;
     p.n_threads = p.n_threads_batch = s->threads;
+    p.swa_full = false;         /* layers with a sliding window need not keep what they cannot see */
     p.abort_callback = on_abort;
     p.type_k = a->type_k;
     p.type_v = a->type_v;
