@@ -36,7 +36,7 @@ char *file_read(const char *path) {
     do {
         wrong = fault(chunk, n, length);
         if (!wrong && !text_append(&text, &length, &room, chunk, n)) wrong = "out of memory";
-    } while (!wrong && (n = fread(chunk, 1, sizeof chunk, f)) > 0);
+    } while (!wrong && !feof(f) && (n = fread(chunk, 1, sizeof chunk, f)) > 0);     /* a terminal would go on behind its end */
     if (!wrong && ferror(f)) wrong = strerror(errno);
     if (wrong) fail("%s: %s", name, wrong);
     if (!standard) fclose(f);
