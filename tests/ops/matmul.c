@@ -45,12 +45,12 @@ static void check_product(const tensor *y, const char *what) {
     CHECK(wrong == 0, "%s: %d of %d elements", what, wrong, (int) ggml_nelements(y));
 }
 
-/* w [k, 37, 2, 1] in one layout times x [k, m, 4, 2] in another. */
+/* w [k, 19, 2, 1] in one layout times x [k, m, 4, 2] in another. */
 static void check_layouts(enum ggml_type type, enum ggml_type x_type, enum layout w_layout, enum layout x_layout, int64_t m) {
     struct bench b = bench_new();
-    const int64_t k = is_float(type) ? 75 : 512;
+    const int64_t k = is_float(type) ? 75 : 256;
     char what[160];
-    tensor *w = operand(&b, type, SIZE(k, 37, 2, 1), w_layout), *x = operand(&b, x_type, SIZE(k, m, 4, 2), x_layout);
+    tensor *w = operand(&b, type, SIZE(k, 19, 2, 1), w_layout), *x = operand(&b, x_type, SIZE(k, m, 4, 2), x_layout);
     tensor *y = ggml_mul_mat(b.ctx, w, x);
     snprintf(what, sizeof what, "%s %s times %s %s, m = %d", layout_names[w_layout], ggml_type_name(type), layout_names[x_layout],
              ggml_type_name(x_type), (int) m);
