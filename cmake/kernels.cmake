@@ -11,6 +11,10 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
         "dotprod     neon.h     -march=armv8.2-a+dotprod")
 endif()
 
+if(ARENITE_FUZZ)                            # what is fuzzed is parsers
+    set(arenite_isas)
+endif()
+
 # Adds the kernels to the object library `target` and sets kernel_objects to what else a library must hold.
 # The tiles of the products are written so that all sums stay in registers; these two passes of gcc take them apart.
 include(CheckCCompilerFlag)
@@ -19,6 +23,9 @@ if(ARENITE_KEEPS_ORDER)
     set(arenite_tile_flags -fno-tree-reassoc -fno-tree-ter)
 endif()
 
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT ARENITE_SANITIZE)
+    set(arenite_kernel_optimisation -O3)
+endif()
 function(arenite_kernels target)
     # kernels/*.c holds what is instantiated per set; kernels/portable/*.c holds the definitions, compiled once
     file(GLOB definitions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/portable/*.c)
@@ -32,7 +39,7 @@ function(arenite_kernels target)
         list(POP_FRONT row isa header)
         string(REPLACE ".h" "_int.h" header_int ${header})
         add_library(ggml_${isa} OBJECT ${sources})
-        target_compile_options(ggml_${isa} PRIVATE $<$<CONFIG:Release>:-O3> ${row})
+        target_compile_options(ggml_${isa} PRIVATE ${arenite_kernel_optimisation} ${row})
         target_compile_definitions(ggml_${isa} PRIVATE ISA=${isa} SIMD="${header}" SIMD_INT="${header_int}")
         target_link_libraries(ggml_${isa} PRIVATE ggml_private)
         target_compile_definitions(${target} PRIVATE HAVE_ISA_${isa})

@@ -36,5 +36,13 @@ foreach(source ${test_sources})
     set_tests_properties(${area}/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
         ENVIRONMENT "ARENITE_SOURCE=${PROJECT_SOURCE_DIR};ARENITE_MODELS=${PROJECT_SOURCE_DIR}/models")
 endforeach()
+# run again under the thread sanitizer; not run under the others
+foreach(test cpu/threads cpu/compute core/sched core/backend ops/attention model/decode)
+    set_tests_properties(${test} PROPERTIES LABELS threads)
+endforeach()
+set_tests_properties(model/bits PROPERTIES LABELS slow)
+if(cjson_FOUND)
+    set_tests_properties(model/reference PROPERTIES LABELS slow)
+endif()
 include(cmake/tests-extra.cmake OPTIONAL)
 include(cmake/fuzz.cmake)
