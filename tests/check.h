@@ -20,6 +20,9 @@ static int check_failed, check_count;
     } \
 } while (0)
 
+/* A test that has nothing to do here ends with this: ctest shows it as skipped. */
+static inline int check_skipped(void) { return check_failed + check_count == 0 ? 77 : 1; }
+
 #define DONE() (fprintf(stderr, "%d checks, %d failed\n", check_count, check_failed), check_failed != 0 || check_count == 0)
 
 /* A seeded generator, so that a failing case can be named (Steele, Lea and Flood 2014, splitmix64). */

@@ -4,7 +4,7 @@
 #include "gguf_cases.h"
 
 #if SANITIZED || !defined(__GLIBC__)
-int main(void) { return 77; }
+int main(void) { return check_skipped(); }
 #else
 
 void *__libc_malloc(size_t n);
