@@ -89,7 +89,7 @@ if(TARGET arenite)
     target_link_libraries(tool_models PRIVATE llama arenite_flags m)
     add_test(NAME tools/cli COMMAND ${PROJECT_SOURCE_DIR}/tests/tools/transcript.sh $<TARGET_FILE:arenite>
         $<TARGET_FILE:tool_models> ${PROJECT_SOURCE_DIR}/tests/tools/cli.transcript)
-    set_tests_properties(tools/cli PROPERTIES TIMEOUT 300)
+    set_tests_properties(tools/cli PROPERTIES TIMEOUT 300 LABELS slow)    # its memory limits leave no room for sanitizers
 endif()
 
 # the integer kernels of VNNI, their instructions emulated with AVX2
