@@ -20,7 +20,6 @@ enum { TILE_ROWS = 64, TURN_ROWS = 16 };            /* from TURN_ROWS on it pays
 
 struct attention {
     const struct ggml_tensor       *q, *k, *v, *mask, *sinks;
-    struct ggml_tensor             *dst;
     const struct attention_kernels *kernels;
     const struct float_kernels     *floats;
     float   scale, max_bias, cap;
