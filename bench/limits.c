@@ -68,7 +68,6 @@ static double add_bytes(struct worker *w) {
     const __m256i b = _mm256_set1_epi8(2);
     for (int i = 0; i < N; i++) s[i] = _mm256_set1_epi16((short) i);
     for (int r = 0; r < ROUNDS; r++) {
-        __asm__ volatile("" : "+x"(a[0]), "+x"(a[1]));
         for (int i = 0; i < N; i++) s[i] = _mm256_add_epi16(s[i], _mm256_maddubs_epi16(_mm256_xor_si256(a[i & 1], s[i]), b));
     }
     for (int i = 1; i < N; i++) s[0] = _mm256_add_epi16(s[0], s[i]);
