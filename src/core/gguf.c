@@ -626,7 +626,7 @@ struct gguf_context *gguf_init_from_callback(gguf_reader_callback_t callback, vo
                                              uint64_t max_expected_size, struct gguf_init_params params) {
     if (!callback) return NULL;
     struct reader r = { .read = callback, .user = userdata, .chunk = max_chunk_read ? max_chunk_read : SIZE_MAX,
-                        .end = max_expected_size, .source = "callback" };
+                        .end = max_expected_size, .source = "input" };
     return load(&r, params);
 }
 

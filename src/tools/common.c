@@ -189,9 +189,16 @@ bool session_decode(struct session *s, const llama_token *tokens, int n, bool al
     return ok;
 }
 
-static int piece(const struct session *s, llama_token token, char *buf, int size) {
-    const int n = llama_token_to_piece(s->vocab, token, buf, size, 0, false);
-    return n < 0 ? 0 : n;
+/* The text of a token, in a buffer that grows with what it must hold; its length, or -1 after an error line. */
+struct piece { char *bytes; int32_t room; };
+
+static int32_t piece(const struct session *s, llama_token token, struct piece *p) {
+    int32_t n = llama_token_to_piece(s->vocab, token, p->bytes, p->room, 0, false);
+    if (n >= 0) return n;
+    char *grown = realloc(p->bytes, (size_t) -(int64_t) n);
+    if (!grown) { fail("out of memory"); return -1; }
+    *p = (struct piece) { grown, -n };
+    return llama_token_to_piece(s->vocab, token, p->bytes, p->room, 0, false);
 }
 
 static const char *special_text(const struct session *s, llama_token token) {
@@ -242,8 +249,13 @@ struct llama_sampler *sampler_new(const struct session *s, struct sample_args *p
     return chain;
 }
 
+static bool put(FILE *out, const char *bytes, size_t n) {
+    return (fwrite(bytes, 1, n, out) == n && !fflush(out)) || !fail("writing the answer: %s", strerror(errno));
+}
+
 bool session_generate(struct session *s, struct llama_sampler *chain, int64_t n, FILE *out, int *made, double *seconds, char **reply) {
     size_t length = 0, room = 0;
+    struct piece word = { NULL, 0 };
     const double start = now_s();
     bool ok = true;
     *made = 0;
@@ -252,10 +264,10 @@ bool session_generate(struct session *s, struct llama_sampler *chain, int64_t n,
         const llama_token token = llama_sampler_sample(chain, s->ctx, -1);
         if (token < 0 || !isfinite(llama_get_logits_ith(s->ctx, -1)[token])) { fail("no token can be drawn: the model's logits are not numbers"); ok = false; break; }
         if (llama_vocab_is_eog(s->vocab, token)) break;
-        char buf[512];
-        const size_t bytes = (size_t) piece(s, token, buf, sizeof buf);
-        if (out && (fwrite(buf, 1, bytes, out) < bytes || fflush(out))) { fail("writing the answer: %s", strerror(errno)); ok = false; }
-        if (reply && !text_append(reply, &length, &room, buf, bytes)) { fail("out of memory"); ok = false; }
+        const int32_t bytes = piece(s, token, &word);
+        if (bytes < 0) ok = false;
+        if (bytes > 0 && out) ok = put(out, word.bytes, (size_t) bytes);
+        if (bytes > 0 && reply && !text_append(reply, &length, &room, word.bytes, (size_t) bytes)) { fail("out of memory"); ok = false; }
         ++*made;
         if (s->n_cached >= s->n_ctx) {
             fprintf(stderr, "\narenite: the context of %d tokens is full (-c sets its size)\n", s->n_ctx);
@@ -264,6 +276,7 @@ bool session_generate(struct session *s, struct llama_sampler *chain, int64_t n,
         if (n < 0 || *made < n || reply) ok = ok && (session_decode(s, &token, 1, false) || interrupted());
     }
     *seconds = now_s() - start;
+    free(word.bytes);
     if (reply && ok && !*reply) ok = text_append(reply, &length, &room, "", 0);
     if (!ok && reply) { free(*reply); *reply = NULL; }
     return ok;

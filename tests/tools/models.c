@@ -6,6 +6,8 @@
 static const char template[] =
     "{% for m in messages %}[{{ m['role'] }}]{{ m['content'] }}\n{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";
 
+enum { AFTER_HI = 195 };          /* found by trying */
+
 static void copy_part(const char *from, const char *to, size_t n) {
     FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
     int c;
@@ -18,11 +20,31 @@ static void write_as(struct tiny *t, const char *name) {
     tiny_write(t);
 }
 
+/* The token that follows a raw "hi" is a text of 600 letters. */
+static void long_token(struct tiny *t) {
+    static char text[601];
+    const int64_t names = gguf_find_key(t->g, "tokenizer.ggml.tokens"), kinds = gguf_find_key(t->g, "tokenizer.ggml.token_type");
+    const char *tokens[TINY_VOCAB];
+    int32_t types[TINY_VOCAB];
+    struct gguf_context *g = gguf_init_empty();
+    gguf_set_kv(g, t->g);
+    memset(text, 'L', sizeof text - 1);
+    for (int i = 0; i < TINY_VOCAB; i++) tokens[i] = i == AFTER_HI ? text : gguf_get_arr_str(t->g, names, (size_t) i);
+    memcpy(types, gguf_get_arr_data(t->g, kinds), sizeof types);
+    types[AFTER_HI] = LLAMA_TOKEN_TYPE_NORMAL;
+    gguf_set_arr_str(g, "tokenizer.ggml.tokens", tokens, TINY_VOCAB);
+    gguf_set_arr_data(g, "tokenizer.ggml.token_type", GGUF_TYPE_INT32, types, TINY_VOCAB);
+    for (struct ggml_tensor *x = ggml_get_first_tensor(t->ctx); x; x = ggml_get_next_tensor(t->ctx, x)) gguf_add_tensor(g, x);
+    gguf_write_to_file(g, "long.gguf", false);
+    gguf_free(g);
+}
+
 static void llama_models(void) {
     struct tiny t = tiny_new(tiny_llama());
     write_as(&t, "plain.gguf");
     gguf_set_val_str(t.g, "tokenizer.chat_template", template);
     write_as(&t, "tiny.gguf");
+    long_token(&t);
     gguf_set_val_str(t.g, "tokenizer.chat_template", "{% for %}");
     write_as(&t, "template.gguf");
     gguf_set_val_str(t.g, "tokenizer.chat_template", "{% for i in range(100000000) %}{% endfor %}");
