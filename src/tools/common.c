@@ -72,8 +72,12 @@ int fail_library(const char *subject, const char *otherwise) {
 
 static volatile sig_atomic_t stop_wanted;
 
+/* The second one ends the process, unless it comes with the first: some programs send it to us and to our group. */
 static void on_interrupt(int number) {
-    if (stop_wanted) { signal(number, SIG_DFL); raise(number); }    /* the second one ends the process */
+    static double first;
+    const double now = now_s();
+    if (!stop_wanted) first = now;
+    else if (now - first > 0.5) { signal(number, SIG_DFL); raise(number); }
     stop_wanted = 1;
 }
 
