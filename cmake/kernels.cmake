@@ -16,11 +16,14 @@ if(ARENITE_FUZZ)                            # what is fuzzed is parsers
 endif()
 
 # Adds the kernels to the object library `target` and sets kernel_objects to what else a library must hold.
-# The tiles of the products are written so that all sums stay in registers; these two passes of gcc take them apart.
+# The tiles of the products are written so that all sums stay in registers: two passes of gcc would take them apart, two others
+# copy everything around them for each type.
 include(CheckCCompilerFlag)
-check_c_compiler_flag("-fno-tree-reassoc -fno-tree-ter" ARENITE_KEEPS_ORDER)
-if(ARENITE_KEEPS_ORDER)
-    set(arenite_tile_flags -fno-tree-reassoc -fno-tree-ter)
+set(arenite_tile_flags -fno-tree-reassoc -fno-tree-ter -fno-ipa-cp -fno-inline-functions)
+string(REPLACE ";" " " flags "${arenite_tile_flags}")
+check_c_compiler_flag("${flags}" ARENITE_HAS_TILE_FLAGS)
+if(NOT ARENITE_HAS_TILE_FLAGS)
+    set(arenite_tile_flags)
 endif()
 
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT ARENITE_SANITIZE)

@@ -7,12 +7,18 @@
  *     panel  [16 lanes][steps][16 rows]           lane l of step s is element 16s + l; steps = k/16 rounded up
  *     tile   [16 lanes][steps][TILE_COLUMNS] */
 
+#include "kernels.h"
+#include "quant_isa.h"
+
+#if defined __AVX512VNNI__ || defined __ARM_FEATURE_DOTPROD
+/* These sets add integer products only: the floats stay as the set below them has them. */
+void K(float_gemm)(struct quant_kernels *k) { (void) k; }
+#else
+
 #include <math.h>
 #include <string.h>
 
-#include "kernels.h"
 #include SIMD
-#include "quant_isa.h"
 
 enum { AHEAD = 2048, TILE_COLUMNS = ROWS_AT_ONCE };
 
@@ -78,3 +84,5 @@ static void prepare(int64_t k, int n, const float *const *x, void *tile) {
 
 #define SET(NAME, tag) k->product[GGML_TYPE_##NAME] = (struct product) { 1, gemv_##tag, TILE_COLUMNS, tile_size, gemm_scratch, prepare, gemm_##tag }
 void K(float_gemm)(struct quant_kernels *k) { SET(F32, f32); SET(F16, f16); SET(BF16, bf16); }
+
+#endif

@@ -59,7 +59,7 @@ struct product {
 
 enum {
     TILE_COLUMNS_MAX = 16,          /* of any tile */
-    GEMM_COLUMNS     = 256          /* most columns of one gemm call: what its accumulators are sized for */
+    GEMM_COLUMNS     = 528          /* most columns of one gemm call: a batch of 512 in whole tiles of 4, 6, 12 or 16 */
 };
 
 struct quant_kernels {

@@ -25,10 +25,15 @@ struct shape {
 };
 typedef void panel_t(int n, const void *const *rows, int64_t first, uint8_t *panel);
 
+/* The rows of all panels of one tile to their columns: neighbouring lines of memory one after the other. */
 static void store_tile(const float *acc, int64_t rows, int columns, float *const *y, int64_t i) {
     for (int c = 0; c < columns; c++) {
-        if (rows >= PANEL_ROWS) memcpy(y[c] + i, acc + c*PANEL_ROWS, sizeof *acc*PANEL_ROWS);
-        else                    memcpy(y[c] + i, acc + c*PANEL_ROWS, sizeof *acc*(size_t) rows);
+        for (int p = 0; p*PANEL_ROWS < rows; p++) {
+            const float *from = acc + p*TILE_ACC + c*PANEL_ROWS;
+            const int64_t n = rows - p*PANEL_ROWS;
+            if (n >= PANEL_ROWS) memcpy(y[c] + i + p*PANEL_ROWS, from, sizeof *acc*PANEL_ROWS);
+            else                 memcpy(y[c] + i + p*PANEL_ROWS, from, sizeof *acc*(size_t) n);
+        }
     }
 }
 
@@ -36,8 +41,8 @@ static void store_tile(const float *acc, int64_t rows, int columns, float *const
 static void gemm_rows(const struct shape *s, panel_t *panel, int64_t k, int64_t rows, const char *w, size_t stride, int columns,
                       const char *tiles, size_t tile_stride, float *const *y, int64_t i, uint8_t *scratch) {
     const int     n_tiles = (columns + TILE_COLUMNS - 1)/TILE_COLUMNS, n_panels = (int) ((rows + PANEL_ROWS - 1)/PANEL_ROWS);
-    const int     piece = PIECE/s->block;
-    const int64_t blocks = k/s->block;
+    const int64_t blocks = k/s->block, pieces = (blocks*s->block + PIECE - 1)/PIECE;
+    const int     piece = pieces ? (int) ((blocks + pieces - 1)/pieces) : 0;        /* all of about the same size */
     const size_t  panel_size = (size_t) (piece*s->panel_size);
     float        *acc = (float *) (void *) (scratch + PANELS*panel_size);
     const void   *row[ROW_BLOCK];
@@ -53,10 +58,7 @@ static void gemm_rows(const struct shape *s, panel_t *panel, int64_t k, int64_t 
     }
     for (int t = 0; t < n_tiles; t++) {
         const int left = columns - t*TILE_COLUMNS;
-        for (int p = 0; p < n_panels; p++) {
-            store_tile(acc + (t*n_panels + p)*TILE_ACC, rows - p*PANEL_ROWS, left < TILE_COLUMNS ? left : TILE_COLUMNS,
-                       y + t*TILE_COLUMNS, i + p*PANEL_ROWS);
-        }
+        store_tile(acc + t*n_panels*TILE_ACC, rows, left < TILE_COLUMNS ? left : TILE_COLUMNS, y + t*TILE_COLUMNS, i);
     }
 }
 

@@ -5,7 +5,7 @@
 #include "quant_types.h"
 #include "quant_isa.h"
 
-enum { AHEAD = 4096 };          /* bytes ahead of the block that is read */
+enum { AHEAD = 4096 };       /* bytes ahead of the block that is read */
 
 /* The integer sums of GEMV_ROWS rows, lanes not yet added, and their float scales: what is read is kept, not used, so that
  * rows missing at the end may hold anything. Blocks of 32 stand in pairs, with d and m in one word. */

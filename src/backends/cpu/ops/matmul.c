@@ -33,7 +33,7 @@ struct matmul {
     int64_t slices, columns;                        /* columns: of all slices together */
     int     unit_columns;                           /* 1: no gemm */
     int64_t units;                                  /* at most */
-    bool    is_private;
+    bool    is_private, is_flat;                    /* is_flat: one slice, whose columns are the rows of a matrix */
     size_t  lists_size, unit_size, area_size, floats_size, worker_size, total;
 };
 
@@ -92,6 +92,7 @@ static struct matmul plan(const struct ggml_tensor *dst, const struct cpu_kernel
     const int64_t most = m.ids ? m.columns : m.columns/m.slices;                    /* columns of one slice */
     const bool gemm = !plain && m.p->tile_columns && most >= GEMM_MIN && m.w->nb[0] == ggml_type_size(m.w->type);
     m.unit_columns = gemm ? m.p->tile_columns : 1;
+    m.is_flat    = !m.ids && m.x->ne[2]*m.x->ne[3] == 1;
     m.is_private = !gemm && m.k <= PRIVATE_MAX/m.columns;
     plan_sizes(&m, n_threads);
     return m;
@@ -168,8 +169,10 @@ static bool list_experts(const struct cpu_task *t, const struct matmul *m, const
 
 /* Where column c comes from and goes to. */
 static void column_at(const struct matmul *m, const struct area *a, int64_t c, const void **x, float **y) {
-    int64_t i1, i2, i3 = 0, x1;
-    if (m->ids) {
+    int64_t i1, i2 = 0, i3 = 0, x1;
+    if (m->is_flat) {
+        x1 = i1 = c;
+    } else if (m->ids) {
         i1 = a->order[c] % m->dst->ne[1], i2 = a->order[c] / m->dst->ne[1];
         x1 = i1 % m->x->ne[1];
     } else {
@@ -272,7 +275,9 @@ static void multiply_gemv(const struct matmul *m, const struct area *a, int64_t 
 }
 
 static void multiply_gemm(const struct matmul *m, const struct area *a, int64_t slice, int64_t i0, int64_t n, void *scratch) {
-    const int64_t end = column_first(m, a, slice + 1), most = GEMM_COLUMNS/m->unit_columns*m->unit_columns;
+    const int64_t end = column_first(m, a, slice + 1), all = columns_of(m, a, slice);
+    const int64_t calls = ceil_div(all, GEMM_COLUMNS/m->unit_columns*m->unit_columns);
+    const int64_t most = ceil_div(ceil_div(all, calls), m->unit_columns)*m->unit_columns;
     const char *w = (const char *) slice_at(m, slice) + (size_t) i0*m->w->nb[1];
     const char *tiles = a->units + (size_t) unit_first(m, a, slice)*m->unit_size;
     for (int64_t c = column_first(m, a, slice); c < end; c += most) {
