@@ -48,6 +48,9 @@ static uint64_t mask_floats(int n, const uint16_t *f16, float *mask) {
     return live;
 }
 
+/* The order of the lanes of dk in turned operands: sums of pairs that fold onto each other are neighbours. */
+static const int pairs[8] = { 0, 4, 2, 6, 1, 5, 3, 7 };
+
 static void turn(int64_t dk, int n, const void *k, size_t stride, float *kt) {
     static const float zeros[16];
     for (int g = 0; g < ATTENTION_KEYS/16; g++) for (int64_t i = 0; i < dk; i += 16) {
@@ -57,34 +60,39 @@ static void turn(int64_t dk, int n, const void *k, size_t stride, float *kt) {
             rows[j] = vf_load(key < n ? (const float *) (const void *) ((const char *) k + (size_t) key*stride) + i : zeros);
         }
         vf_transpose(rows);
-        for (int l = 0; l < 16; l++) vf_store(kt + (g*dk + l*(dk/16) + i/16)*16, rows[l]);
+        for (int p = 0; p < 8; p++) {
+            float *const to = kt + (g*dk + 2*(p*(dk/16) + i/16))*16;
+            vf_store(to,      rows[pairs[p]]);
+            vf_store(to + 16, rows[pairs[p] + 8]);
+        }
     }
 }
 static void turn_row(int64_t dk, const float *q, float *qt) {
-    for (int64_t i = 0; i < dk; i++) qt[i%16*(dk/16) + i/16] = q[i];
+    for (int64_t i = 0; i < dk; i += 16) for (int p = 0; p < 8; p++) {
+        float *const to = qt + 2*(p*(dk/16) + i/16);
+        to[0] = q[i + pairs[p]];
+        to[1] = q[i + pairs[p] + 8];
+    }
 }
 
-/* 16 keys at once, so a vector is one lane of their dot products. Two lanes that fold onto each other are computed together
- * for half a block of rows; the pairs come in an order in which sums that fold onto each other are neighbours, and a sum
- * waits in held[] until its partner is done. */
+/* 16 keys at once, so a vector is one lane of their dot products, for half a block of rows: the two lanes of a pair together,
+ * and the sum of a pair waits in held[] until that of its partner is done. */
 enum { HALF_BLOCK = ROWS_AT_ONCE/2 };
 INLINE void turned_rows(const int rows, int64_t dk, const float *q, const float *kt, float (*s)[ATTENTION_KEYS]) {
-    static const int order[8] = { 0, 4, 2, 6, 1, 5, 3, 7 };
     const int64_t steps = dk/16;
     vf held[3][HALF_BLOCK];
-    for (int i = 0; i < 8; i++) {
-        const float *keys = kt + order[i]*dk, *query = q + order[i]*steps;
+    for (int p = 0; p < 8; p++, kt += 32*steps, q += 2*steps) {
         vf low[HALF_BLOCK], high[HALF_BLOCK];
         EACH_ROW(r, rows) low[r] = high[r] = vf_set1(0.0f);
-        _Pragma("GCC unroll 4") for (int64_t e = 0; e < steps; e++) {
-            const vf a = vf_load(keys + 16*e), b = vf_load(keys + 8*dk + 16*e);
-            EACH_ROW(r, rows) low[r]  = vf_fma(vf_set1(query[r*dk + e]), a, low[r]);
-            EACH_ROW(r, rows) high[r] = vf_fma(vf_set1(query[r*dk + 8*steps + e]), b, high[r]);
+        for (int64_t e = 0; e < steps; e++) {
+            const vf a = vf_load(kt + 32*e), b = vf_load(kt + 32*e + 16);
+            EACH_ROW(r, rows) low[r]  = vf_fma(vf_set1(q[r*dk + 2*e]),     a, low[r]);
+            EACH_ROW(r, rows) high[r] = vf_fma(vf_set1(q[r*dk + 2*e + 1]), b, high[r]);
         }
         EACH_ROW(r, rows) low[r] = vf_add(low[r], high[r]);
         int level = 0;
-        for (int b = i; b & 1; b >>= 1, level++) EACH_ROW(r, rows) low[r] = vf_add(held[level][r], low[r]);
-        if (i < 7) { EACH_ROW(r, rows) held[level][r] = low[r]; }
+        for (int b = p; b & 1; b >>= 1, level++) EACH_ROW(r, rows) low[r] = vf_add(held[level][r], low[r]);
+        if (p < 7) { EACH_ROW(r, rows) held[level][r] = low[r]; }
         else       { EACH_ROW(r, rows) vf_store(s[r], low[r]); }
     }
 }

@@ -22,8 +22,9 @@ struct attention_kernels {
     /* mask[j], j < n, as floats, minus infinity from there to 64; bit j of the result: position j takes part. NULL: zeros */
     uint64_t (*mask)(int n, const uint16_t *f16, float *mask);
 
-    /* kt = n keys (rows of dk floats `stride` bytes apart) turned: [4 groups of 16 keys][lane of dk][dk/16][16 keys], zeros
-     * for the keys from n on. A query row for `scores_turned` has the order [lane][dk/16] too: turn_row makes it. */
+    /* kt = n keys (rows of dk floats `stride` bytes apart) turned, so that 16 keys are one vector:
+     *     [4 groups of 16 keys][8 pairs of lanes][dk/16][lane l, lane l+8][16 keys]      the pairs l = 0 4 2 6 1 5 3 7
+     * zeros for the keys from n on. A query row for `scores_turned` has the order of dk too: turn_row makes it. */
     void (*turn)(int64_t dk, int n, const void *k, size_t stride, float *kt);
     void (*turn_row)(int64_t dk, const float *q, float *qt);
 

@@ -20,43 +20,50 @@ static const uint16_t *half_row(const void *rows, int64_t j, size_t stride) {
     return (const uint16_t *) (const void *) ((const char *) rows + (size_t) j*stride);
 }
 
+/* Where element i of a row of dk goes when it is turned. */
+static int64_t turned(int64_t dk, int64_t i) {
+    static const int place[8] = { 0, 4, 2, 6, 1, 5, 3, 7 };
+    const int64_t lane = i % 16;
+    return (place[lane%8]*(dk/16) + i/16)*2 + lane/8;
+}
 static void turn(int64_t dk, int n, const void *k, size_t stride, float *kt) {
     for (int j = 0; j < ATTENTION_KEYS; j++) for (int64_t i = 0; i < dk; i++) {
-        kt[(j/16*dk + i%16*(dk/16) + i/16)*16 + j%16] = j < n ? float_row(k, j, stride)[i] : 0.0f;
+        kt[(j/16*dk + turned(dk, i))*16 + j%16] = j < n ? float_row(k, j, stride)[i] : 0.0f;
     }
 }
 static void turn_row(int64_t dk, const float *q, float *qt) {
-    for (int64_t i = 0; i < dk; i++) qt[i%16*(dk/16) + i/16] = q[i];
+    for (int64_t i = 0; i < dk; i++) qt[turned(dk, i)] = q[i];
 }
 
-/* The 16 lanes of a dot product, each `steps` products long: element e of lane l is at [l*lane + e*step]. */
-static float lanes_dot(int64_t steps, const float *a, int64_t a_lane, int64_t a_step, const float *b, int64_t b_lane, int64_t b_step) {
-    float s[16] = { 0 };
-    for (int l = 0; l < 16; l++) for (int64_t e = 0; e < steps; e++) {
-        s[l] = fmaf(a[l*a_lane + e*a_step], b[l*b_lane + e*b_step], s[l]);
-    }
-    for (int w = 8; w > 0; w /= 2) for (int l = 0; l < w; l++) s[l] += s[l + w];
-    return s[0];
+static float fold(float lanes[16]) {
+    for (int w = 8; w > 0; w /= 2) for (int l = 0; l < w; l++) lanes[l] += lanes[l + w];
+    return lanes[0];
 }
 static void scores_turned(int64_t dk, int rows, const float *qt, const float *kt, uint64_t any, float (*s)[ATTENTION_KEYS]) {
-    const int64_t n = dk/16;
     for (int r = 0; r < rows; r++) for (int j = 0; j < ATTENTION_KEYS; j++) {
-        if (any >> j/16*16 & 0xffff) s[r][j] = lanes_dot(n, qt + r*dk, n, 1, kt + j/16*dk*16 + j%16, n*16, 16);
+        if (!(any >> j/16*16 & 0xffff)) continue;
+        float lanes[16] = { 0 };
+        for (int64_t i = 0; i < dk; i++) {
+            const int64_t t = turned(dk, i);
+            lanes[i % 16] = fmaf(qt[r*dk + t], kt[(j/16*dk + t)*16 + j%16], lanes[i % 16]);
+        }
+        s[r][j] = fold(lanes);
     }
 }
 static void scores_f32(int64_t dk, int rows, const float *q, const void *k, size_t stride, uint64_t any, float (*s)[ATTENTION_KEYS]) {
     for (int r = 0; r < rows; r++) for (int j = 0; j < ATTENTION_KEYS; j++) {
-        if (any >> j & 1) s[r][j] = lanes_dot(dk/16, q + r*dk, 1, 16, float_row(k, j, stride), 1, 16);
+        if (!(any >> j & 1)) continue;
+        float lanes[16] = { 0 };
+        for (int64_t i = 0; i < dk; i++) lanes[i % 16] = fmaf(float_row(k, j, stride)[i], q[r*dk + i], lanes[i % 16]);
+        s[r][j] = fold(lanes);
     }
 }
 static void scores_f16(int64_t dk, int rows, const float *q, const void *k, size_t stride, uint64_t any, float (*s)[ATTENTION_KEYS]) {
     for (int r = 0; r < rows; r++) for (int j = 0; j < ATTENTION_KEYS; j++) {
         if (!(any >> j & 1)) continue;
-        const uint16_t *key = half_row(k, j, stride);
         float lanes[16] = { 0 };
-        for (int64_t i = 0; i < dk; i++) lanes[i % 16] = fmaf(f16_to_f32(key[i]), q[r*dk + i], lanes[i % 16]);
-        for (int w = 8; w > 0; w /= 2) for (int l = 0; l < w; l++) lanes[l] += lanes[l + w];
-        s[r][j] = lanes[0];
+        for (int64_t i = 0; i < dk; i++) lanes[i % 16] = fmaf(f16_to_f32(half_row(k, j, stride)[i]), q[r*dk + i], lanes[i % 16]);
+        s[r][j] = fold(lanes);
     }
 }
 
@@ -70,9 +77,8 @@ static float weights(float *s, const float *mask, float slope, float scale, floa
     }
     for (int w = 8; w > 0; w /= 2) for (int l = 0; l < w; l++) top[l] = vf_max(top[l + w], top[l]);
     for (int j = 0; j < ATTENTION_KEYS; j++) sum[j % 16] += s[j] = v_exp(s[j] - top[0]);
-    for (int w = 8; w > 0; w /= 2) for (int l = 0; l < w; l++) sum[l] += sum[l + w];
     *max = top[0];
-    return sum[0];
+    return fold(sum);
 }
 
 static void weigh_f32(int64_t dv, int rows, const float (*p)[ATTENTION_KEYS], int j0, int j1, const void *v, size_t stride, float *a) {
