@@ -11,7 +11,7 @@ if(NOT AARCH64_CC OR NOT AARCH64_RUN)
 endif()
 
 set(neon_build ${PROJECT_BINARY_DIR}/neon)
-set(neon_tests float attention quant_dot)
+set(neon_tests float attention quant_dot quant_rows)
 list(TRANSFORM neon_tests PREPEND test_cpu_ OUTPUT_VARIABLE neon_targets)
 string(JOIN " " neon_targets ${neon_targets})
 add_test(NAME neon/build COMMAND sh -ec "

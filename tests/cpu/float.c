@@ -93,7 +93,6 @@ static void compare_level(const struct float_kernels *p, const struct float_kern
         }
         BOTH("from_f16",  k->from_f16(m, o->y, halves));
         BOTH("from_bf16", k->from_bf16(m, o->y, halves));
-        BOTH("from_q8_0", k->from_q8_0(m/32*32, o->y, blocks));
         BOTH("to_f16",    k->to_f16(m, o->h, a); same_half_nan(n, o->h, 0x7c00));
         BOTH("to_bf16",   k->to_bf16(m, o->h, a); same_half_nan(n, o->h, 0x7f80));
     }

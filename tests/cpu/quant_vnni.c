@@ -14,8 +14,9 @@ void quant_kernels_emulated_vnni(struct quant_kernels *k);
 #include "../../src/backends/cpu/kernels/quant_gemv.c"
 #undef SET
 #include "../../src/backends/cpu/kernels/quant_gemm.c"
-/* floats have a test of their own */
+/* floats and rows have tests of their own */
 void K(float_gemm)(struct quant_kernels *k) { (void) k; }
+void K(quant_rows)(struct quant_kernels *k) { (void) k; }
 #include "quant_dot.c"
 #else
 int main(void) { return 77; }

@@ -76,7 +76,10 @@ static void machine_levels(bool p[CPU_LEVELS]) {
 }
 
 static void portable_floats(struct float_kernels *k) { *k = float_kernels_portable; }
-static void portable_quants(struct quant_kernels *k) { *k = quant_kernels_portable; }
+static void portable_quants(struct quant_kernels *k) {
+    *k = quant_kernels_portable;
+    for (int i = 0; i < GGML_TYPE_COUNT; i++) k->unpack[i] = quant_types[i].unpack, k->pack[i] = quant_types[i].pack;
+}
 
 /* One row a level: `floats` and `quants` lay its kernels over a table. Rows stand in the order of enum cpu_level. */
 static const struct level {

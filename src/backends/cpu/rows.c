@@ -59,8 +59,7 @@ const float *row_load(const struct cpu_task *t, const struct ggml_tensor *x, con
         return buf;
     }
     if (!plain_float(x->type)) {
-        if (x->type == GGML_TYPE_Q8_0) t->k->f.from_q8_0(n, buf, from);
-        else                           quant_types[x->type].unpack(from, buf, n);
+        t->k->q.unpack[x->type](from, buf, n);
         return buf;
     }
     void (*const widen)(int64_t, float *, const uint16_t *) =
@@ -86,7 +85,7 @@ void row_store(const struct cpu_task *t, const struct ggml_tensor *y, void *row,
         return;
     }
     if (!plain_float(y->type)) {
-        quant_types[y->type].pack(v, to, n);
+        t->k->q.pack[y->type](v, to, n);
         return;
     }
     void (*const narrow)(int64_t, uint16_t *, const float *) =

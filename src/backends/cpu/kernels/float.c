@@ -134,14 +134,6 @@ static void to_bf16(int64_t n, uint16_t *y, const float *x) {
     OVER(vf_store_bf16(y + i, FULL(x)), vf_store_bf16(t, PART(x)); memcpy(y + i, t, (size_t) (n - i)*sizeof *t));
 }
 
-static void from_q8_0(int64_t n, float *y, const void *x) {
-    for (const block_q8_0 *b = x; n > 0; n -= 32, y += 32, b++) {
-        const vf d = vf_set1(f16_to_f32(b->d));
-        vf_store(y,      vf_mul(vf_load_i8(b->qs),      d));
-        vf_store(y + 16, vf_mul(vf_load_i8(b->qs + 16), d));
-    }
-}
-
 extern const struct attention_kernels K(attention_kernels);                             /* attention.c */
 
 void K(float_kernels)(struct float_kernels *k) {

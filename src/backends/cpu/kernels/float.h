@@ -59,7 +59,6 @@ struct float_kernels {
     void  (*to_f16   )(int64_t n, uint16_t *y, const float *x);
     void  (*from_bf16)(int64_t n, float *y, const uint16_t *x);
     void  (*to_bf16  )(int64_t n, uint16_t *y, const float *x);
-    void  (*from_q8_0)(int64_t n, float *y, const void *x);             /* n/32 blocks, the bits of unpack_q8_0 */
 };
 
 extern const struct float_kernels float_kernels_portable;               /* the definition */

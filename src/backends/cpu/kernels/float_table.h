@@ -31,4 +31,3 @@
     .to_f16       = to_f16,
     .from_bf16    = from_bf16,
     .to_bf16      = to_bf16,
-    .from_q8_0    = from_q8_0,

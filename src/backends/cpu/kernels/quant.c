@@ -73,4 +73,5 @@ void K(quant_kernels)(struct quant_kernels *k) {
     K(quant_gemv)(k);
     K(quant_gemm)(k);
     K(float_gemm)(k);
+    K(quant_rows)(k);
 }

@@ -66,6 +66,9 @@ struct quant_kernels {
     /* k floats, whole blocks of 32 or 256, to a prepared column */
     void (*quantize)(int block, int64_t k, const float *x, void *column);
     struct product product[GGML_TYPE_COUNT];
+    /* n elements, whole blocks; the definition is quant_types[], which levels.c puts here */
+    void (*unpack[GGML_TYPE_COUNT])(const void *GGML_RESTRICT x, float *GGML_RESTRICT y, int64_t n);
+    void (*pack[GGML_TYPE_COUNT])(const float *GGML_RESTRICT x, void *GGML_RESTRICT y, int64_t n);
 };
 
 extern const struct quant_kernels quant_kernels_portable;               /* the definition */

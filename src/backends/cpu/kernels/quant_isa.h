@@ -7,6 +7,7 @@
 void K(quant_gemv)(struct quant_kernels *k);
 void K(quant_gemm)(struct quant_kernels *k);
 void K(float_gemm)(struct quant_kernels *k);
+void K(quant_rows)(struct quant_kernels *k);
 /* n blocks of 32 or 256 floats to codes [n][block], each with its d_a and its sums (one, or 16 with those of even runs first). */
 enum { QUANT_BLOCKS_MAX = 8 };
 void K(quant_blocks)(int block, int n, const float *const *x, int8_t *q, float *d_a, int16_t (*sums)[16]);

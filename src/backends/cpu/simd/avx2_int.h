@@ -43,6 +43,16 @@ static inline vb vb_spread(uint32_t bits) {
     return _mm256_and_si256(_mm256_cmpeq_epi8(v, each), _mm256_set1_epi8(16));
 }
 
+/* bit `bit` of each byte */
+static inline uint32_t vb_mask(vb v, int bit) { return (uint32_t) _mm256_movemask_epi8(_mm256_slli_epi16(v, 7 - bit)); }
+static inline vb vb_least(vb v, int n) { return _mm256_min_epu8(v, _mm256_set1_epi8((char) n)); }
+static inline vb vb_minus(vb v, int n) { return _mm256_sub_epi8(v, _mm256_set1_epi8((char) n)); }
+/* vb_nibbles undone */
+static inline void vb_store_nibbles(void *p, vb v) {
+    const __m256i w = _mm256_and_si256(v, _mm256_set1_epi8(15));
+    _mm_storeu_si128(p, _mm_or_si128(_mm256_castsi256_si128(w), _mm256_extracti128_si256(_mm256_slli_epi16(w, 4), 1)));
+}
+
 /* ---- scales of a block of 256 ---- */
 
 static inline vs vs_eight(uint64_t bytes) { return _mm256_cvtepu8_epi16(_mm_set1_epi64x((long long) bytes)); }
@@ -133,12 +143,23 @@ static inline vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 static inline vf vf_fnma(vf a, vf b, vf c) { return _mm256_fnmadd_ps(a, b, c); }
 static inline vf vf_from_ints(vi v) { return _mm256_cvtepi32_ps(v); }
 static inline vf vf_from_halves(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *) (const void *) p)); }
+static inline float float_of_half(uint16_t h) { return _cvtsh_ss(h); }
+static inline uint16_t half_of_float(float x) { return _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT); }
 /* eight pairs of halves: the low ones and the high ones */
 static inline void vf_from_pairs(const uint32_t *p, vf *low, vf *high) {
     const __m256i v = vb_load(p), order = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15,
                                                            0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
     const __m256i w = _mm256_permute4x64_epi64(_mm256_shuffle_epi8(v, order), 0xd8);
     *low = _mm256_cvtph_ps(_mm256_castsi256_si128(w)), *high = _mm256_cvtph_ps(_mm256_extracti128_si256(w, 1));
+}
+
+/* y[i] = code i*d + m of signed bytes, rounded twice */
+static inline void vb_floats(vb u, float d, float m, float *y) {
+    const __m128i halves[2] = { _mm256_castsi256_si128(u), _mm256_extracti128_si256(u, 1) };
+    for (int i = 0; i < 4; i++) {
+        const __m256i w = _mm256_cvtepi8_epi32(i % 2 ? _mm_srli_si128(halves[i/2], 8) : halves[i/2]);
+        vf_store(y + 8*i, vf_add(vf_mul(vf_from_ints(w), vf_set(d)), vf_set(m)));
+    }
 }
 
 /* ---- activations ---- */
@@ -163,11 +184,33 @@ static inline __m256i round_away(const float *x, __m256 scale) {
     const __m256 v = _mm256_mul_ps(_mm256_loadu_ps(x), scale), sign = _mm256_and_ps(v, _mm256_set1_ps(-0.0f));
     return _mm256_cvttps_epi32(_mm256_add_ps(v, _mm256_or_ps(sign, _mm256_set1_ps(0x1.fffffep-2f))));
 }
+/* 32 integers to signed bytes */
+static inline vb pack_words(__m256i a, __m256i b, __m256i c, __m256i d) {
+    const __m256i v = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+    return _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
 static inline vb round_codes(const float *x, float scale) {
     const __m256 s = _mm256_set1_ps(scale);
-    const __m256i a = _mm256_packs_epi32(round_away(x, s), round_away(x + 8, s));
-    const __m256i b = _mm256_packs_epi32(round_away(x + 16, s), round_away(x + 24, s));
-    return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    return pack_words(round_away(x, s), round_away(x + 8, s), round_away(x + 16, s), round_away(x + 24, s));
+}
+/* least and greatest of 32 floats, none a NaN */
+static inline void block_range(const float *x, float *least, float *most) {
+    const __m256 a = vf_load(x), b = vf_load(x + 8), c = vf_load(x + 16), d = vf_load(x + 24);
+    const __m256 lo = _mm256_min_ps(_mm256_min_ps(a, b), _mm256_min_ps(c, d)), hi = _mm256_max_ps(_mm256_max_ps(a, b), _mm256_max_ps(c, d));
+    /* the least as the greatest of the negated, so that one tree does for both */
+    __m256 v = _mm256_xor_ps(_mm256_permute2f128_ps(lo, hi, 0x20), _mm256_setr_ps(-0.0f, -0.0f, -0.0f, -0.0f, 0, 0, 0, 0));
+    v = _mm256_max_ps(v, _mm256_xor_ps(_mm256_permute2f128_ps(lo, hi, 0x31), _mm256_setr_ps(-0.0f, -0.0f, -0.0f, -0.0f, 0, 0, 0, 0)));
+    v = _mm256_max_ps(v, _mm256_permute_ps(v, 0x4e));
+    v = _mm256_max_ps(v, _mm256_permute_ps(v, 0xb1));
+    *least = -_mm256_cvtss_f32(v), *most = _mm_cvtss_f32(_mm256_extractf128_ps(v, 1));
+}
+/* (x - from)*scale + plus, each step rounded, cut to the integer below; results within 0 .. 255 */
+static inline __m256i cut(const float *x, __m256 from, __m256 scale, __m256 plus) {
+    return _mm256_cvttps_epi32(_mm256_add_ps(_mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(x), from), scale), plus));
+}
+static inline vb cut_codes(const float *x, float from, float scale, float plus) {
+    const __m256 f = vf_set(from), s = vf_set(scale), p = vf_set(plus);
+    return pack_words(cut(x, f, s, p), cut(x + 8, f, s, p), cut(x + 16, f, s, p), cut(x + 24, f, s, p));
 }
 /* the sums of the first and of the last 16 bytes */
 static inline void vb_sums(vb q, int *first, int *last) {

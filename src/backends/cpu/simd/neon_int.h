@@ -45,6 +45,17 @@ static inline uint8x16_t spread_16(uint32_t bits) {
 }
 static inline vb vb_spread(uint32_t bits) { return (vb) { spread_16(bits), spread_16(bits >> 16) }; }
 
+static inline uint32_t mask_8(uint8x8_t v, int bit) {
+    return vaddv_u8(vshl_u8(vand_u8(vshl_u8(v, vdup_n_s8((int8_t) -bit)), vdup_n_u8(1)), vcreate_s8(0x0706050403020100)));
+}
+static inline uint32_t vb_mask(vb v, int bit) {
+    return mask_8(vget_low_u8(v.a), bit) | mask_8(vget_high_u8(v.a), bit) << 8 | mask_8(vget_low_u8(v.b), bit) << 16 |
+           mask_8(vget_high_u8(v.b), bit) << 24;
+}
+static inline vb vb_least(vb v, int n) { return (vb) { vminq_u8(v.a, vdupq_n_u8((uint8_t) n)), vminq_u8(v.b, vdupq_n_u8((uint8_t) n)) }; }
+static inline vb vb_minus(vb v, int n) { return (vb) { vsubq_u8(v.a, vdupq_n_u8((uint8_t) n)), vsubq_u8(v.b, vdupq_n_u8((uint8_t) n)) }; }
+static inline void vb_store_nibbles(void *p, vb v) { vst1q_u8(p, vorrq_u8(vandq_u8(v.a, vdupq_n_u8(15)), vshlq_n_u8(v.b, 4))); }
+
 /* ---- scales of a block of 256 ---- */
 
 static inline vs vs_of(int16x8_t even, int16x8_t odd) {
@@ -129,11 +140,22 @@ static inline vf vf_fma(vf x, vf y, vf z) { return (vf) { vfmaq_f32(z.a, x.a, y.
 static inline vf vf_fnma(vf x, vf y, vf z) { return (vf) { vfmsq_f32(z.a, x.a, y.a), vfmsq_f32(z.b, x.b, y.b) }; }
 static inline vf vf_from_ints(vi v) { return (vf) { vcvtq_f32_s32(v.a), vcvtq_f32_s32(v.b) }; }
 static inline vf vf_from_halves(const uint16_t *p) { return (vf) { halves_4(p), halves_4(p + 4) }; }
+static inline float float_of_half(uint16_t h) { return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(h))), 0); }
+static inline uint16_t half_of_float(float x) { return vget_lane_u16(vreinterpret_u16_f16(vcvt_f16_f32(vdupq_n_f32(x))), 0); }
 static inline void vf_from_pairs(const uint32_t *p, vf *low, vf *high) {
     uint16_t halves[2][8];
     for (int i = 0; i < 8; i++) halves[0][i] = (uint16_t) p[i], halves[1][i] = (uint16_t) (p[i] >> 16);
     *low = vf_from_halves(halves[0]), *high = vf_from_halves(halves[1]);
 }
+
+static inline void floats_16(uint8x16_t u, float d, float m, float *y) {
+    const int16x8_t v[2] = { vmovl_s8(vget_low_s8(vreinterpretq_s8_u8(u))), vmovl_high_s8(vreinterpretq_s8_u8(u)) };
+    for (int i = 0; i < 4; i++) {
+        const int32x4_t w = i % 2 ? vmovl_high_s16(v[i/2]) : vmovl_s16(vget_low_s16(v[i/2]));
+        vst1q_f32(y + 4*i, vaddq_f32(vmulq_n_f32(vcvtq_f32_s32(w), d), vdupq_n_f32(m)));
+    }
+}
+static inline void vb_floats(vb u, float d, float m, float *y) { floats_16(u.a, d, m, y), floats_16(u.b, d, m, y + 16); }
 
 /* ---- tiles ---- */
 
@@ -216,6 +238,22 @@ static inline uint8x16_t round_16(const float *x, float scale) {
     return vreinterpretq_u8_s8(vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
 }
 static inline vb round_codes(const float *x, float scale) { return (vb) { round_16(x, scale), round_16(x + 16, scale) }; }
+static inline void block_range(const float *x, float *least, float *most) {
+    float32x4_t lo = vld1q_f32(x), hi = lo;
+    for (int i = 4; i < 32; i += 4) lo = vminq_f32(lo, vld1q_f32(x + i)), hi = vmaxq_f32(hi, vld1q_f32(x + i));
+    *least = vminvq_f32(lo), *most = vmaxvq_f32(hi);
+}
+static inline uint8x16_t cut_16(const float *x, float from, float scale, float plus) {
+    uint16x4_t v[4];
+    for (int i = 0; i < 4; i++) {
+        const float32x4_t y = vaddq_f32(vmulq_n_f32(vsubq_f32(vld1q_f32(x + 4*i), vdupq_n_f32(from)), scale), vdupq_n_f32(plus));
+        v[i] = vmovn_u32(vcvtq_u32_f32(y));
+    }
+    return vcombine_u8(vmovn_u16(vcombine_u16(v[0], v[1])), vmovn_u16(vcombine_u16(v[2], v[3])));
+}
+static inline vb cut_codes(const float *x, float from, float scale, float plus) {
+    return (vb) { cut_16(x, from, scale, plus), cut_16(x + 16, from, scale, plus) };
+}
 static inline void vb_sums(vb q, int *first, int *last) {
     *first = vaddlvq_s8(vreinterpretq_s8_u8(q.a)), *last = vaddlvq_s8(vreinterpretq_s8_u8(q.b));
 }

@@ -86,7 +86,6 @@ static void to_f16   (int64_t n, uint16_t *y, const float *x) { for (int64_t i =
 static void from_bf16(int64_t n, float *y, const uint16_t *x) { for (int64_t i = 0; i < n; i++) y[i] = bf16_to_f32(x[i]); }
 static void to_bf16  (int64_t n, uint16_t *y, const float *x) { for (int64_t i = 0; i < n; i++) y[i] = f32_to_bf16(x[i]); }
 
-static void from_q8_0(int64_t n, float *y, const void *x) { quant_types[GGML_TYPE_Q8_0].unpack(x, y, n); }
 
 /* ---- angles too large for doubles ---------------------------------------------------------------------------------- */
 
