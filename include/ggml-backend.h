@@ -315,6 +315,8 @@ GGML_API void ggml_backend_sched_reset(ggml_backend_sched_t sched);
 GGML_API void ggml_backend_sched_set_eval_callback(ggml_backend_sched_t sched, ggml_backend_sched_eval_callback
     callback, void *user_data);
 GGML_API const char *ggml_backend_meta_split_axis_name(enum ggml_backend_meta_split_axis split_axis);
+/* One device of type META for n_devs >= 1 devices; owned by the library. Work and memory are the first one's: how tensors could
+ * be divided (get_split_state) is not asked. NULL when out of memory. */
 GGML_API ggml_backend_dev_t ggml_backend_meta_device(ggml_backend_dev_t *devs, size_t n_devs,
     ggml_backend_meta_get_split_state_t get_split_state, void *get_split_state_ud);
 

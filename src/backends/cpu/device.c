@@ -211,8 +211,9 @@ ggml_backend_t ggml_backend_cpu_init(void) {
     return backend;
 }
 
+/* By its function, not by its guid: another library's CPU backend, loaded as a plugin, has that too and is no backend of ours. */
 bool ggml_backend_is_cpu(ggml_backend_t backend) {
-    return backend && ggml_guid_matches(backend->guid, &cpu_guid);
+    return backend && backend->iface.graph_compute == backend_compute;
 }
 
 static struct cpu_backend *cpu_of(ggml_backend_t backend) {

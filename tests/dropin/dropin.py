@@ -1,0 +1,106 @@
+"""dropin.py CASE BUILD: our objects where an unmodified peer's stood. PEER_PYTHON names a Python with llama-cpp-python 0.3.36.
+
+plugin-in-peer  our CPU backend as a plugin of the peer's tensor library, found by path and by GGML_BACKEND_PATH
+peer-plugin     the peer's CPU backend as a plugin of our tensor library
+models          the peer's model library over our tensor library, and our model library under the peer's Python package, must
+                do what the peer does with its own (scenario.py), for every model of ARENITE_MODELS
+Exit code 77: there is no peer, or no model."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+MODELS = "smollm2-135m.gguf", "gemma3-270m.gguf"
+CLOSE = 0.25            # two logits this close may change places: the rounding of activations moves them by that
+LIKE = 0.98             # cosine of an embedding with the peer's own
+
+
+def run(command, **environment):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GGML_")}
+    result = subprocess.run([str(c) for c in command], env=env | {k: str(v) for k, v in environment.items()},
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if result.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{environment}\nexit code {result.returncode}\n{result.stderr[-4000:]}")
+    return result.stdout
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(77)
+
+
+def plugin_in_peer(build, peer):
+    plugin, compare = build/"lib"/"libggml-arenite.so", build/"tests"/"dropin_compare"
+    run([compare, plugin, "near"], LD_LIBRARY_PATH=peer)
+    run([compare, "arenite", "near"], LD_LIBRARY_PATH=peer, GGML_BACKEND_PATH=plugin)
+
+
+def peer_plugin(build, peer):
+    run([build/"tests"/"dropin_compare", build/"tests"/"plugins"/"libggml-peer.so", "near"], LD_LIBRARY_PATH=build/"lib",
+        PEER_CPU=peer/"libggml-cpu.so")
+
+
+def same_tokens(name, ours, own, margins):
+    """Equal up to where the peer's own choice hung by a hair. Returns how many were compared."""
+    sure = next((i for i, m in enumerate(margins) if m < CLOSE), len(margins))
+    assert ours[:sure] == own[:sure], f"{name}: {ours} instead of {own}, margins {margins}"
+    return sure
+
+
+def compare(name, ours, own):
+    assert ours["prompts"] == own["prompts"], f"{name}: tokens of the prompts"
+    margins, compared = own["margins"], 0
+    for i, tokens in enumerate(own["greedy"]):
+        compared += same_tokens(f"{name}: greedy {i}", ours["greedy"][i], tokens, margins[i])
+        same_tokens(f"{name}: Q8_0 cache {i}", ours["cache"][i], own["cache"][i], own["cache margins"][i])
+    assert compared > sum(map(len, margins))//2, f"{name}: prompts with too close choices, {margins}"
+    for kind in range(len(own["sequences"])):
+        for i, tokens in enumerate(own["sequences"][kind]):             # the last sequence is a copy of the first
+            same_tokens(f"{name}: sequence {i} of {kind}", ours["sequences"][kind][i], tokens, margins[i % len(margins)])
+        assert ours["sequences"][kind][-1] == ours["sequences"][kind][0], f"{name}: a copied sequence"
+    for i, tokens in enumerate(ours["states"]):
+        assert tokens == ours["greedy"][0][:len(tokens)], f"{name}: state {i}: {tokens} after {ours['greedy'][0]}"
+    for i, vectors in enumerate(own["embeddings"]):
+        assert len(vectors) == len(ours["embeddings"][i]), f"{name}: number of embeddings"
+        for a, b in zip(ours["embeddings"][i], vectors):
+            like = sum(x*y for x, y in zip(a, b))
+            assert like > LIKE, f"{name}: an embedding of {i}: {like}"
+
+
+def models(build, peer):
+    python, lib = os.environ["PEER_PYTHON"], build/"lib"
+    found = [m for m in (pathlib.Path(os.environ["ARENITE_MODELS"])/name for name in MODELS) if m.exists()]
+    for model in found:
+        with tempfile.TemporaryDirectory() as work:
+            def scenario(**environment):
+                return json.loads(run([python, HERE/"scenario.py", model, work], **environment))
+
+            own = scenario()
+            below = scenario(LD_LIBRARY_PATH=lib)
+            assert sum(str(lib) in o for o in below["objects"]) == 1 and sum(str(peer) in o for o in below["objects"]) == 1, \
+                f"their model library, our tensor library: {below['objects']}"
+            compare(f"{model.name}, our tensor library", below, own)
+            whole = scenario(LLAMA_CPP_LIB_PATH=lib)
+            assert all(str(lib) in o for o in whole["objects"]), f"ours alone: {whole['objects']}"
+            compare(f"{model.name}, our model library", whole, own)
+            print(f"{model.name}: as the peer's own")
+    return found or skip("no models")
+
+
+def main(case, build):
+    python = os.environ.get("PEER_PYTHON")
+    if not python:
+        skip("PEER_PYTHON names no Python")
+    where = subprocess.run([python, "-c", "import importlib.util as u; print(u.find_spec('llama_cpp').origin)"],
+                           capture_output=True, text=True)
+    if where.returncode:
+        skip(f"{python} has no llama_cpp")
+    cases = {"plugin-in-peer": plugin_in_peer, "peer-plugin": peer_plugin, "models": models}
+    cases[case](pathlib.Path(build).resolve(), pathlib.Path(where.stdout.strip()).parent/"lib")
+
+
+main(*sys.argv[1:])
