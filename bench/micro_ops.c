@@ -2,7 +2,7 @@
  * peer's, whichever the loader finds (LD_LIBRARY_PATH): storing rows into and fetching them from a cache of each type, and
  * fused attention on prompts and in generation.
  *
- *     micro_ops [rows | generate | prompt | all] [THREADS]
+ *     micro_ops [rows | generate | prompt | all] [THREADS [SHAPE]]
  *
  * Each figure is the best of several runs of the same graph: processor time with one thread, which other load on the machine
  * distorts little, else time. */
@@ -125,13 +125,19 @@ static const struct shape prompts[] = {
     { GGML_TYPE_F16, 128,   8, 2048,  8, 2, 0 },  { GGML_TYPE_F16,   64,   4, 2048,  9, 3, 0 },
 };
 
+/* The shapes of one list, or that of one number. */
+static void each(const struct shape *shapes, size_t n, int only) {
+    for (size_t i = 0; i < n; i++) if (only < 0 || (size_t) only == i) attention(&shapes[i]);
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "all";
     const bool all = !strcmp(what, "all");
+    const int only = argc > 3 ? atoi(argv[3]) : -1;
     if (argc > 2) n_threads = atoi(argv[2]);
     ggml_cpu_init();
-    if (all || !strcmp(what, "rows")) rows();
-    for (size_t i = 0; i < sizeof generation/sizeof *generation; i++) if (all || !strcmp(what, "generate")) attention(&generation[i]);
-    for (size_t i = 0; i < sizeof prompts/sizeof *prompts; i++)       if (all || !strcmp(what, "prompt"))   attention(&prompts[i]);
+    if (all || !strcmp(what, "rows"))     rows();
+    if (all || !strcmp(what, "generate")) each(generation, sizeof generation/sizeof *generation, only);
+    if (all || !strcmp(what, "prompt"))   each(prompts, sizeof prompts/sizeof *prompts, only);
     return 0;
 }

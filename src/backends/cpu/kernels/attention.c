@@ -114,11 +114,13 @@ static void scores_turned(int64_t dk, int rows, const float *qt, const float *kt
 #define T(name) name##_f32
 #define ELEMENT float
 #define LOAD    vf_load
+#define AHEAD   0
 #include "attention_rows.h"
 
 #define T(name) name##_f16
 #define ELEMENT uint16_t
 #define LOAD    vf_load_f16
+#define AHEAD   ATTENTION_AHEAD
 #include "attention_rows.h"
 
 INLINE float weights_of(const bool capped, float *s, const float *mask, float slope, float scale, float cap, float *max) {

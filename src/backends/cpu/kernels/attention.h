@@ -11,7 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ATTENTION_KEYS = 64 };
+enum {
+    ATTENTION_KEYS  = 64,
+    ATTENTION_AHEAD = 6        /* rows of a head lie apart in a cache: that many ahead of the one that is read, its lines are asked for */
+};
 
 /* Rows of queries, keys and values have dk or dv elements, multiples of 16: shorter ones are padded with zeros. */
 static inline int64_t padded16(int64_t n) { return (n + 15)/16*16; }

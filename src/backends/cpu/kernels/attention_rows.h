@@ -1,7 +1,8 @@
 /* Scores and weighted sums on keys and values where they lie; attention.c includes this once for each type of element, with
  *     T(name)   the name of a function for this type
  *     ELEMENT   the type
- *     LOAD(p)   16 elements as floats */
+ *     LOAD(p)   16 elements as floats
+ *     AHEAD     how many rows ahead lines are asked for; 0: they are in the cache */
 
 INLINE const ELEMENT *T(row)(const void *rows, int64_t j, size_t stride) {
     return (const ELEMENT *) (const void *) ((const char *) rows + (size_t) j*stride);
@@ -16,6 +17,7 @@ INLINE void T(scores_part)(const int rows, const int keys, int64_t dk, const flo
     for (int64_t i = 0; i < dk; i += 16) {
         vf key[4];
         EACH_ROW(m, keys) key[m] = LOAD(T(row)(k, j + m, stride) + i);
+        if (AHEAD) EACH_ROW(m, keys) PREFETCH(T(row)(k, j + m + AHEAD, stride) + i);
         EACH_ROW(r, rows) {
             const vf query = vf_load(q + r*dk + i);
             EACH_ROW(m, keys) acc[r*keys + m] = vf_fma(key[m], query, acc[r*keys + m]);
@@ -46,6 +48,7 @@ INLINE void T(weigh_part)(const int rows, const int wide, int64_t dv, const floa
     EACH_ROW(i, rows*wide) acc[i] = vf_load(a + i/wide*dv + i%wide*16);
     for (int j = j0; j < j1; j++) {
         const ELEMENT *const values = T(row)(v, j, stride);
+        if (AHEAD) EACH_ROW(w, (wide + 1)/2) PREFETCH(T(row)(v, j + AHEAD, stride) + 32*w);
         EACH_ROW(w, wide) {
             const vf value = LOAD(values + 16*w);
             EACH_ROW(r, rows) acc[r*wide + w] = vf_fma(vf_set1(p[r][j]), value, acc[r*wide + w]);
@@ -66,3 +69,4 @@ static void T(weigh)(int64_t dv, int rows, const float (*p)[ATTENTION_KEYS], int
 #undef T
 #undef ELEMENT
 #undef LOAD
+#undef AHEAD

@@ -5,11 +5,13 @@
  * gives). All arithmetic is F32.
  *
  * Work. A tile is a run of tokens times the query heads that share one key and one value head: 64 rows or so on a prompt, the
- * heads of one token in generation. A unit is a tile over all chunks, merged as it goes; when there are too few tiles for the
- * workers, it is one chunk of a tile, and all workers meet after every `wave` chunks to merge what these left in scratch.
+ * heads of one token in generation. A unit is a tile over all chunks, merged as it goes. When there are too few tiles for the
+ * workers, or so few tokens that memory is the limit, it is one chunk of a tile: the heads of a chunk, which are neighbours in
+ * a cache, come one after the other, and all workers meet after every `wave` chunks to merge what these left in scratch.
  *
  *     scratch: a part for each worker (struct part), then for each row of the op its state and, in waves, its chunks */
 
+#include "compiler.h"
 #include "reals.h"
 #include "rows.h"
 
@@ -59,7 +61,7 @@ static struct attention attention_of(const struct ggml_tensor *dst, int n_thread
     x.tile_tokens = tokens < most ? tokens : most;
     x.tiles_of_tokens = (tokens + x.tile_tokens - 1)/x.tile_tokens;
     x.tiles = x.tiles_of_tokens*(x.q->ne[2]/x.group)*x.q->ne[3];
-    if (n_threads > 1 && x.tiles < 4*n_threads && x.chunks > 1) {
+    if (x.chunks > 1 && (x.tiles_of_tokens == 1 || (n_threads > 1 && x.tiles < 4*n_threads))) {
         x.wave = (8*n_threads + x.tiles - 1)/x.tiles;
         if (x.wave > x.chunks) x.wave = x.chunks;
     }
@@ -148,7 +150,15 @@ static struct operand chunk_operand(const struct cpu_task *task, const struct gg
     if ((f16 || t->type == GGML_TYPE_F32) && row_dense(t) && t->ne[0] == padded) {
         return (struct operand) { row_at(t, j0, head, tile->batch), t->nb[1], f16 };
     }
-    for (int j = 0; j < n; j++) fetch(task, t, row_at(t, j0 + j, head, tile->batch), padded, to + j*padded);
+    const size_t bytes = row_dense(t) ? ggml_row_size(t->type, t->ne[0]) : 0;
+    const bool whole = row_dense(t) && t->ne[0] == padded;
+    for (int j = 0; j < n; j++) {
+        const char *const row = row_at(t, j0 + j, head, tile->batch);
+        for (size_t i = 0; i < bytes; i += 64) PREFETCH(row + ATTENTION_AHEAD*t->nb[1] + i);
+        if      (whole && ggml_is_quantized(t->type)) task->k->q.unpack[t->type](row, to + j*padded, padded);
+        else if (whole && t->type == GGML_TYPE_F16)   task->k->f.from_f16(padded, to + j*padded, (const uint16_t *) (const void *) row);
+        else                                          fetch(task, t, row, padded, to + j*padded);
+    }
     return (struct operand) { to, (size_t) padded*sizeof(float), false };
 }
 
@@ -223,8 +233,9 @@ static void tile_chunk(const struct cpu_task *task, const struct attention *x, c
     const int64_t j0 = chunk*ATTENTION_KEYS, heads = x->q->ne[2];
     const int n = (int) (x->keys - j0 < ATTENTION_KEYS ? x->keys - j0 : ATTENTION_KEYS);
     if (!load_masks(x, t, w, j0, n)) return;
-    const struct operand k = chunk_operand(task, x->k, t, t->head/(heads/x->k->ne[2]), j0, n, x->dk, w->k);
-    const struct operand v = chunk_operand(task, x->v, t, t->head/(heads/x->v->ne[2]), j0, n, x->dv, w->v);
+    const int64_t head_k = t->head/(heads/x->k->ne[2]), head_v = t->head/(heads/x->v->ne[2]);
+    const struct operand k = chunk_operand(task, x->k, t, head_k, j0, n, x->dk, w->k);
+    const struct operand v = chunk_operand(task, x->v, t, head_v, j0, n, x->dv, w->v);
     if (t->turned) x->kernels->turn(x->dk, n, k.rows, k.stride, w->kt);
     for (int first = 0, rows; first < t->rows; first += rows) {
         uint64_t live[16];
@@ -275,11 +286,11 @@ static void in_waves(const struct cpu_task *task, const struct attention *x, str
         const int64_t n = x->chunks - first < x->wave ? x->chunks - first : x->wave;
         int64_t unit, i;
         while (task_chunk(task, x->tiles*n, &unit)) {
-            const struct tile t = tile_at(x, unit/n);
-            float *const own = states + (unit/n*tile_rows(x)*step + 1 + unit%n)*state_floats(x);
+            const struct tile t = tile_at(x, unit%x->tiles);
+            float *const own = states + (unit%x->tiles*tile_rows(x)*step + 1 + unit/x->tiles)*state_floats(x);
             load_queries(task, x, &t, w);
             for (int r = 0; r < t.rows; r++) *state_at(x, own, r*step).sum = 0.0f;
-            tile_chunk(task, x, &t, w, first + unit%n, own, step, false);
+            tile_chunk(task, x, &t, w, first + unit/x->tiles, own, step, false);
         }
         task_barrier(task);
         while (task_chunk(task, x->tiles, &i)) {
