@@ -24,6 +24,10 @@ GGML_API bool arn_cpu_set_level(const char *name);
 /* The level in force. */
 GGML_API const char *arn_cpu_get_level(void);
 
+/* Compute several nodes of a graph between two meetings of the threads where their memory allows it, from the next graph on
+ * (the default), or each on its own. The bits are the same; this is for tests and measurements. */
+GGML_API void arn_cpu_set_fusing(bool on);
+
 /* Threads worth using: the cores that affinity and the container's CPU quota leave to this process, at least 1. */
 GGML_API int arn_cpu_default_threads(void);
 
@@ -49,6 +53,20 @@ GGML_API void arn_gallocr_quality(ggml_gallocr_t galloc, int buffer_id, size_t *
 
 /* The allocator inside a scheduler, for the two calls above. Owned by the scheduler. */
 GGML_API ggml_gallocr_t arn_sched_gallocr(ggml_backend_sched_t sched);
+
+/* What the CPU backend computes of a graph between two meetings of its threads. */
+struct arn_step {
+    struct ggml_tensor *const *nodes;   /* [n_nodes] in the order of computing, valid during the visit */
+    int  n_nodes;
+    int  n_chain, n_products;           /* nodes that make the input of products; products of it; the rest follows on their
+                                           parts. n_products 0: a chain of nodes row by row, or one node */
+    bool wide;                          /* shared by all threads, else computed by the first alone */
+};
+
+/* Visits the steps of a graph whose tensors have memory, in their order; a false from `visit` ends the walk. False, after one
+ * line of log, when memory runs out or a node cannot be computed. */
+typedef bool (*arn_step_visit)(const struct arn_step *step, void *user_data);
+GGML_API bool arn_cpu_visit_steps(const struct ggml_cgraph *graph, int n_threads, arn_step_visit visit, void *user_data);
 
 /* Bytes of scratch that the CPU backend needs to compute this graph with n_threads. */
 GGML_API size_t arn_cpu_scratch_size(const struct ggml_cgraph *graph, int n_threads);

@@ -12,6 +12,7 @@
 #include "backend_impl.h"
 #include "core.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -427,6 +428,8 @@ static void list_graph(ggml_backend_sched_t s, struct ggml_cgraph *graph) {
     }
 }
 
+static _Atomic uint64_t last_uid;
+
 /* The backends may reorder the nodes of their splits. */
 static void optimize_splits(ggml_backend_sched_t s, struct ggml_cgraph *graph) {
     for (size_t i = 0; i < s->splits.n; i++) {
@@ -435,6 +438,7 @@ static void optimize_splits(ggml_backend_sched_t s, struct ggml_cgraph *graph) {
         struct ggml_backend_graph_optimize_params params = { .add_alloc_dep = add_alloc_dep, .user_data = s };
         split->graph = ggml_graph_view(graph, split->begin, split->end);
         if (backend->iface.graph_optimize) backend->iface.graph_optimize(backend, &split->graph, &params);
+        split->graph.uid = atomic_fetch_add(&last_uid, 1) + 1;      /* until the next split the nodes and their places stay */
     }
 }
 

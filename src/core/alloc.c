@@ -341,7 +341,8 @@ static bool same_layout(const struct ggml_tensor *a, const struct ggml_tensor *b
  * layout of the result. -1: none. */
 static int in_place_block(const struct ggml_gallocr *g, const struct item *x, size_t size) {
     const struct ggml_tensor *t = x->tensor;
-    if (!ggml_op_can_inplace(t->op) || x->at == BEFORE || x->first != x->at) return -1;
+    const bool host = ggml_backend_buft_is_host(g->arenas[g->arena_of[x->buffer_id]].buft);
+    if (!op_can_inplace(t->op, host) || x->at == BEFORE || x->first != x->at) return -1;
     for (int s = 0; s < GGML_MAX_SRC; s++) {
         const struct ggml_tensor *src = t->src[s];
         if (!src || src == t || src->view_offs || !same_layout(src, t) || is_external(g, src)) continue;

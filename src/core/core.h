@@ -60,6 +60,7 @@ static inline void param_set_f32(struct ggml_tensor *t, int i, float v) {
 /* ---- op facts (ops.def) ------------------------------------------------------------------------------------------ */
 
 GGML_API bool ggml_op_can_inplace(enum ggml_op op);      /* the result may take a source's place (alias 1) */
+bool op_can_inplace(enum ggml_op op, bool host);         /* the same, in host memory or elsewhere (alias 1 or 3) */
 bool op_is_view(enum ggml_op op);                        /* never computed (alias 2) */
 
 /* ---- graph ------------------------------------------------------------------------------------------------------ */

@@ -111,6 +111,9 @@ const char *ggml_op_symbol(enum ggml_op op)              { return OP_KNOWN(op) ?
 const char *ggml_unary_op_name(enum ggml_unary_op op)    { return op < GGML_UNARY_OP_COUNT ? unary_names[op] : "unknown"; }
 const char *ggml_glu_op_name(enum ggml_glu_op op)        { return op < GGML_GLU_OP_COUNT   ? glu_names[op]   : "unknown"; }
 bool        ggml_op_can_inplace(enum ggml_op op)         { return OP_KNOWN(op) && op_facts[op].alias == 1; }
+bool        op_can_inplace(enum ggml_op op, bool host)   {
+    return OP_KNOWN(op) && (op_facts[op].alias == 1 || (host && op_facts[op].alias == 3));
+}
 bool        op_is_view(enum ggml_op op)                  { return OP_KNOWN(op) && op_facts[op].alias == 2; }
 
 enum ggml_unary_op ggml_get_unary_op(const struct ggml_tensor *tensor) {

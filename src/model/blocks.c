@@ -85,9 +85,15 @@ struct ggml_tensor *block_attention(struct graph *g, int il, struct ggml_tensor 
     const struct cache_input *in = &g->cache[kv - g->lctx->memory.cache];
     const int64_t n_head = h->n_head[il], n_head_kv = h->n_head_kv[il];
 
-    struct ggml_tensor *q = heads(g, linear(g, w[ATTN_Q], w[ATTN_Q_BIAS], x), h->n_head_k, n_head,    w[ATTN_Q_NORM]);
-    struct ggml_tensor *k = heads(g, linear(g, w[ATTN_K], w[ATTN_K_BIAS], x), h->n_head_k, n_head_kv, w[ATTN_K_NORM]);
-    struct ggml_tensor *v = heads(g, linear(g, w[ATTN_V], w[ATTN_V_BIAS], x), h->n_head_v, n_head_kv, NULL);
+    struct ggml_tensor *q = linear(g, w[ATTN_Q], w[ATTN_Q_BIAS], x), *k = linear(g, w[ATTN_K], w[ATTN_K_BIAS], x);
+    struct ggml_tensor *v = linear(g, w[ATTN_V], w[ATTN_V_BIAS], x);
+    if (!q || !k || !v) return NULL;
+    if (!is_last(g, il) || g->shape.n_outputs) ggml_build_forward_expand(g->gf, q);
+    ggml_build_forward_expand(g->gf, k);                        /* side by side, so that their one input is prepared once */
+    ggml_build_forward_expand(g->gf, v);
+    q = heads(g, q, h->n_head_k, n_head,    w[ATTN_Q_NORM]);
+    k = heads(g, k, h->n_head_k, n_head_kv, w[ATTN_K_NORM]);
+    v = heads(g, v, h->n_head_v, n_head_kv, NULL);
     k = cached(g, kv->k[il], block_rope(g, il, k, g->pos), in);
     v = cached(g, kv->v[il], v, in);
     if (is_last(g, il) && !g->shape.n_outputs) return NULL;

@@ -1,29 +1,20 @@
-/* Running a graph: a list of steps is made from its nodes before the run, then all workers walk the list together.
+/* Running a graph: a list of steps is made from its nodes before the run (steps.c), then all workers walk the list together.
  *
  * A wide step is entered by every worker; a narrow one is computed by worker 0 alone. Workers meet before and after each
- * wide step; between narrow steps nobody waits. Which one a node is follows from its size, before the run. A step names its
- * first node and how many nodes it covers, so that an op row may come to cover several.
+ * wide step; between narrow steps nobody waits. Which one a step is follows from its size, before the run. The list is kept
+ * for a graph that says to be the same as last time (its uid).
  *
  * Memory of a run, one block:
- *     | steps [n_nodes] | padding to 64 | scratch, shared by the workers of a node |
- * Ending: any worker may wish it (run_stop, task_fail); all leave at the next meeting, which is at most one node away. */
+ *     | lists of steps | scratch, shared by the workers of a step |
+ * Ending: any worker may wish it (run_stop, task_fail); all leave at the next meeting, which is at most one step away. */
 
 #include "compute.h"
 #include "pool.h"
+#include "steps.h"
 #include "arenite.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct step {
-    const struct cpu_op *op;
-    int                  node, count;
-    bool                 wide;
-};
-
-/* A node with less work than this is not worth a meeting of the workers: some 5 to 15 us of one core. */
-enum { SMALL_WORK = 16384 };
 
 struct walk {
     struct cpu_run            run;
@@ -31,94 +22,30 @@ struct walk {
     const struct cpu_how     *how;
     const struct cpu_kernels *kernels;
     int                       n_threads;    /* that the scratch is for; run.nth may be less */
-    const struct step        *steps;
-    int                       n_steps;
-    bool                      any_wide;
+    struct cpu_steps          steps;
     void                     *scratch;
     size_t                    scratch_size;
 };
 
-/* ---- steps ------------------------------------------------------------------------------------------------------ */
-
-static bool is_computed(const struct ggml_tensor *node) {
-    return (node->flags & GGML_TENSOR_FLAG_COMPUTE) && !op_is_view(node->op) && !ggml_is_empty(node);
-}
-
-/* Elements read or written, roughly; products count four multiply-adds as one. */
-static double work_of(const struct ggml_tensor *node) {
-    const struct ggml_tensor *const *src = (const struct ggml_tensor *const *) node->src;
-    if (node->op == GGML_OP_MUL_MAT || node->op == GGML_OP_MUL_MAT_ID) {
-        return (double) ggml_nelements(node)*(double) src[0]->ne[0]/4;
-    }
-    if (node->op == GGML_OP_FLASH_ATTN_EXT) return (double) ggml_nelements(src[0])*(double) src[1]->ne[1]/2;
-    double most = (double) ggml_nelements(node);
-    for (int i = 0; i < GGML_MAX_SRC; i++) {
-        /* rows of a table are picked, not read through */
-        if (src[i] && !(node->op == GGML_OP_GET_ROWS && i == 0)) most = fmax(most, (double) ggml_nelements(src[i]));
-    }
-    return most;
-}
-
-static bool is_wide(const struct cpu_op *op, const struct ggml_tensor *node) {
-    return op->threads == ALL_THREADS || (op->threads == BY_SIZE && work_of(node) >= SMALL_WORK);
-}
-
-/* The node has memory, for itself and its sources, and an op that takes what it is given. */
-static enum ggml_status check(const struct ggml_tensor *node, int i) {
-    bool placed = node->data;
-    for (int s = 0; s < GGML_MAX_SRC; s++) {
-        placed = placed && (!node->src[s] || node->src[s]->data || ggml_is_empty(node->src[s]));
-    }
-    if (!placed) {
-        LOG_ERROR("graph: node %d (%s, \"%s\") or one of its sources has no memory\n", i, ggml_op_desc(node), node->name);
-        return GGML_STATUS_ALLOC_FAILED;
-    }
-    if (!cpu_supports(node)) {
-        LOG_ERROR("graph: node %d (%s, \"%s\"): the CPU backend cannot compute it from these types and layouts\n",
-            i, ggml_op_desc(node), node->name);
-        return GGML_STATUS_FAILED;
-    }
-    return GGML_STATUS_SUCCESS;
-}
+/* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
-
-/* The list, how long it is, whether any of it is wide, and the scratch of its nodes. */
-static enum ggml_status make_steps(struct walk *w, struct step *steps) {
-    const struct ggml_cgraph *graph = w->graph;
-    for (int i = 0; i < graph->n_nodes; i++) {
-        const struct ggml_tensor *node = graph->nodes[i];
-        if (!is_computed(node)) continue;
-        const enum ggml_status status = check(node, i);
-        if (status != GGML_STATUS_SUCCESS) return status;
-        const struct cpu_op *op = &cpu_ops[node->op];
-        const bool wide = is_wide(op, node);
-        steps[w->n_steps++] = (struct step) { .op = op, .node = i, .count = 1, .wide = wide };
-        w->any_wide = w->any_wide || wide;
-        w->scratch_size = max_size(w->scratch_size, op->scratch(node, w->n_threads));
-    }
-    return GGML_STATUS_SUCCESS;
-}
-
-/* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 size_t arn_cpu_scratch_size(const struct ggml_cgraph *graph, int n_threads) {
     size_t most = 0;
     n_threads = pool_threads(n_threads);
     for (int i = 0; graph_ok(graph) && i < graph->n_nodes; i++) {
         const struct ggml_tensor *node = graph->nodes[i];
-        if (is_computed(node) && cpu_supports(node)) most = max_size(most, cpu_ops[node->op].scratch(node, n_threads));
+        if (node_computed(node) && cpu_supports(node)) most = max_size(most, cpu_ops[node->op].scratch(node, n_threads));
     }
     return most;
 }
 
-static size_t steps_size(const struct ggml_cgraph *graph) {
-    return graph_ok(graph) ? GGML_PAD((size_t) graph->n_nodes*sizeof(struct step), 64) : 0;
-}
+static size_t lists_size(const struct ggml_cgraph *graph) { return graph_ok(graph) ? steps_size(graph->n_nodes) : 0; }
 
 size_t cpu_memory_size(const struct ggml_cgraph *graph, int n_threads) {
     size_t size;
-    return size_add(&size, steps_size(graph), arn_cpu_scratch_size(graph, n_threads)) ? size : SIZE_MAX;
+    return size_add(&size, lists_size(graph), arn_cpu_scratch_size(graph, n_threads)) ? size : SIZE_MAX;
 }
 
 bool cpu_memory_grow(struct cpu_memory *memory, size_t size, size_t keep) {
@@ -138,46 +65,72 @@ void cpu_memory_free(struct cpu_memory *memory) {
 
 /* Lists the steps in the memory and finds room for their scratch behind them. */
 static enum ggml_status plan(struct walk *w, struct cpu_memory *memory) {
-    const size_t steps = steps_size(w->graph);
-    size_t size = steps;
+    const size_t lists = lists_size(w->graph);
+    size_t size = lists;
     if (!graph_ok(w->graph)) {
         LOG_ERROR("graph: memory ran out while it was built, it cannot be computed\n");
         return GGML_STATUS_ALLOC_FAILED;
     }
-    bool ok = cpu_memory_grow(memory, steps, 0);
+    bool ok = cpu_memory_grow(memory, lists, 0);
     if (ok) {
-        const enum ggml_status status = make_steps(w, memory->p);
+        w->steps = steps_in(memory->p, w->graph->n_nodes);
+        const enum ggml_status status = steps_make(&w->steps, w->graph, w->kernels, w->n_threads);
         if (status != GGML_STATUS_SUCCESS) return status;
-        ok = size_add(&size, steps, w->scratch_size) && cpu_memory_grow(memory, size, steps);
+        ok = size_add(&size, lists, w->steps.scratch_size) && cpu_memory_grow(memory, size, lists);
     }
     if (!ok) {
         LOG_ERROR("graph: no work memory of %zu bytes, there are %zu\n", size, memory->size);
         return GGML_STATUS_ALLOC_FAILED;
     }
-    w->steps        = memory->p;
-    w->scratch      = (char *) memory->p + steps;
-    w->scratch_size = memory->size - steps;
+    return GGML_STATUS_SUCCESS;
+}
+
+static bool same_plan(const struct cpu_planned *a, const struct cpu_planned *b) {
+    return a->uid == b->uid && a->n_nodes == b->n_nodes && a->n_threads == b->n_threads && a->kernels == b->kernels &&
+           a->fusing == b->fusing;
+}
+
+/* The steps of the last run, if they were made for this graph and these circumstances; else new ones. */
+static enum ggml_status plan_or_keep(struct walk *w, struct cpu_memory *memory) {
+    struct cpu_planned now = { .kernels = w->kernels, .n_threads = w->n_threads, .fusing = steps_fusing() };
+    if (w->graph && !memory->fixed) now.uid = w->graph->uid, now.n_nodes = w->graph->n_nodes;
+    if (now.uid && same_plan(&now, &memory->planned)) {
+        w->steps = memory->planned.steps;
+    } else {
+        memory->planned.uid = 0;
+        const enum ggml_status status = plan(w, memory);
+        if (status != GGML_STATUS_SUCCESS) return status;
+    }
+    const size_t lists = lists_size(w->graph);
+    const struct cpu_steps at = steps_in(memory->p, w->graph->n_nodes);         /* the block may have moved */
+    w->steps.step   = at.step, w->steps.node = at.node;
+    w->scratch      = (char *) memory->p + lists;
+    w->scratch_size = memory->size - lists;
+    now.steps       = w->steps;
+    memory->planned = now;
     return GGML_STATUS_SUCCESS;
 }
 
 /* ---- the run ---------------------------------------------------------------------------------------------------- */
 
-static void run_step(struct walk *w, const struct step *step, int ith) {
+static void run_step(struct walk *w, const struct cpu_step *step, int ith) {
     if (!step->wide) w->run.narrow = 0;
     const struct cpu_task task = {
         .ith = ith, .nth = step->wide ? w->run.nth : 1, .n_threads = w->n_threads, .run = &w->run, .k = w->kernels,
         .scratch = w->scratch, .scratch_size = w->scratch_size,
     };
-    step->op->run(&task, w->graph->nodes[step->node]);
-    if (ith == 0 && w->how->abort_callback && w->how->abort_callback(w->how->abort_data)) {
+    step_run(&task, step, w->steps.node + step->first);
+    for (int i = 0; ith == 0 && w->how->abort_callback && i < step->count; i++) {   /* asked once a node */
+        if (!w->how->abort_callback(w->how->abort_data)) continue;
         run_stop(&w->run, GGML_STATUS_ABORTED);
+        break;
     }
 }
 
 static void work(struct cpu_run *run, int ith) {
     struct walk *w = (struct walk *) run;                   /* run is its first member */
-    for (int i = 0; i < w->n_steps; i++) {
-        const struct step *step = &w->steps[i];
+    for (int i = 0; i < w->steps.n; i++) {
+        const struct cpu_step *step = &w->steps.step[i];
         if (i > 0 && (step->wide || step[-1].wide)) {
             if (!run_meet(run, ith)) return;
         }
@@ -190,12 +143,26 @@ enum ggml_status cpu_compute(const struct ggml_cgraph *graph, const struct cpu_h
         .graph = graph, .how = how, .kernels = how->use_ref ? cpu_kernels_at(CPU_PORTABLE) : cpu_kernels(), .run.nth = 1,
         .n_threads = pool_threads(how->n_threads),
     };
-    const enum ggml_status status = plan(&w, memory);
+    const enum ggml_status status = plan_or_keep(&w, memory);
     if (status != GGML_STATUS_SUCCESS) return status;
-    if (w.any_wide && how->pool) w.run.nth = pool_grow(how->pool, w.n_threads);
+    if (w.steps.any_wide && how->pool) w.run.nth = pool_grow(how->pool, w.n_threads);
     if (w.run.nth > 1) pool_run(how->pool, &w.run, work);
     else               work(&w.run, 0);
     return (enum ggml_status) atomic_load(&w.run.wish);
+}
+
+bool arn_cpu_visit_steps(const struct ggml_cgraph *graph, int n_threads, arn_step_visit visit, void *user_data) {
+    struct cpu_memory memory = { .p = NULL };
+    const struct cpu_how how = { .n_threads = n_threads };
+    struct walk w = { .graph = graph, .how = &how, .kernels = cpu_kernels(), .n_threads = pool_threads(n_threads) };
+    const bool ok = plan_or_keep(&w, &memory) == GGML_STATUS_SUCCESS;
+    for (int i = 0; ok && i < w.steps.n; i++) {
+        const struct cpu_step *s = &w.steps.step[i];
+        const struct arn_step step = { w.steps.node + s->first, s->count, s->before, s->products, s->wide };
+        if (!visit(&step, user_data)) break;
+    }
+    cpu_memory_free(&memory);
+    return ok;
 }
 
 /* ---- the interface ---------------------------------------------------------------------------------------------- */
@@ -205,7 +172,7 @@ struct ggml_cplan ggml_graph_plan(const struct ggml_cgraph *graph, int n_threads
     bool wide = false;
     for (int i = 0; graph_ok(graph) && i < graph->n_nodes; i++) {
         const struct ggml_tensor *node = graph->nodes[i];
-        wide = wide || (is_computed(node) && is_wide(&cpu_ops[node->op], node));
+        wide = wide || (node_computed(node) && node_wide(node));
     }
     if (!wide) n_threads = 1;
     size_t work_size = cpu_memory_size(graph, n_threads);

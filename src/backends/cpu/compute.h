@@ -3,6 +3,16 @@
 /* Running a graph on the pool. */
 
 #include "cpu.h"
+#include "steps.h"
+
+/* What the steps in a block of memory were made for. */
+struct cpu_planned {
+    uint64_t                  uid;              /* of the graph; 0: of none that will be known again */
+    const struct cpu_kernels *kernels;
+    int                       n_nodes, n_threads;
+    bool                      fusing;
+    struct cpu_steps          steps;
+};
 
 /* What a run needs besides its tensors: 64-aligned memory for its steps and scratch. Owned by a backend it only grows, so that
  * a graph that fits runs without a call to the allocator; `fixed` memory is the program's and never grows. */
@@ -10,6 +20,7 @@ struct cpu_memory {
     void  *p;
     size_t size;
     bool   fixed;
+    struct cpu_planned planned;
 };
 
 /* How a graph is run. */

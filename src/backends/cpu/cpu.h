@@ -14,6 +14,9 @@
 struct cpu_run;                                 /* pool.c: one graph on its way through the pool */
 struct cpu_kernels;                             /* kernels/kernels.h */
 
+/* Columns i0 .. i1-1 of rows r0 .. r1-1. */
+struct span { int64_t r0, r1, i0, i1; };
+
 struct cpu_task {
     int                       ith, nth;         /* this worker and their number */
     int                       n_threads;        /* that the scratch is for; nth may be less, never more */
@@ -21,12 +24,18 @@ struct cpu_task {
     const struct cpu_kernels *k;                /* the kernels of the chosen instruction set */
     void                     *scratch;          /* shared by the workers of a node, 64-aligned */
     size_t                    scratch_size;     /* at least what the op's row asked for */
+    struct span              *part;             /* NULL: the node is shared out by chunks; else this worker does this part of
+                                                   it and no more, and next_rows and next_span give it once */
 };
 
 /* The next chunk of 0 .. n-1 that nobody has taken: true and *i. */
 bool task_chunk(const struct cpu_task *t, int64_t n, int64_t *i);
 /* All workers of the node meet here; afterwards the chunk counter is zero again. */
 void task_barrier(const struct cpu_task *t);
+/* True to the last of the workers that calls it between two meetings. */
+bool task_last(const struct cpu_task *t);
+/* Computes a part of a node whose op walks by next_rows or next_span. */
+void node_part(const struct cpu_task *t, struct ggml_tensor *node, struct span part);
 /* The node cannot be computed (an index outside its range): one line of log, and the run ends with GGML_STATUS_FAILED. */
 void task_fail(const struct cpu_task *t, const struct ggml_tensor *dst, const char *format, ...) GGML_ATTRIBUTE_FORMAT(3, 4);
 
@@ -48,6 +57,11 @@ extern const struct cpu_op cpu_ops[GGML_OP_COUNT];
     size_t scratch_##scr(const struct ggml_tensor *dst, int n_threads);
 #include "cpu_ops.def"
 #undef CPU_OP
+
+/* STEP_PRODUCTS (steps.h); and whether two products of one input can share its preparation (ops/matmul.c). */
+struct cpu_step;
+void run_products(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node);
+bool products_alike(const struct ggml_tensor *a, const struct ggml_tensor *b, const struct cpu_kernels *k, int n_threads);
 
 bool   supports_any(const struct ggml_tensor *dst);                     /* whatever the builder accepts */
 size_t scratch_none(const struct ggml_tensor *dst, int n_threads);

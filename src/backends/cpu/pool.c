@@ -89,6 +89,7 @@ bool run_meet(struct cpu_run *run, int ith) {
     } else {
         atomic_store_explicit(&run->arrived, 0, memory_order_relaxed);
         atomic_store_explicit(&run->chunk, 0, memory_order_relaxed);
+        atomic_store_explicit(&run->through, 0, memory_order_relaxed);
         run->status = (enum ggml_status) atomic_load(&run->wish);
         note_change(&run->sleepers, &run->changed);
         atomic_store(&run->phase, phase + 1);
@@ -112,6 +113,10 @@ bool task_chunk(const struct cpu_task *t, int64_t n, int64_t *i) {
 void task_barrier(const struct cpu_task *t) {
     if (t->nth == 1) t->run->narrow = 0;
     else             run_meet(t->run, t->ith);
+}
+
+bool task_last(const struct cpu_task *t) {
+    return t->nth == 1 || atomic_fetch_add(&t->run->through, 1) + 1 == t->nth;
 }
 
 void task_fail(const struct cpu_task *t, const struct ggml_tensor *dst, const char *format, ...) {

@@ -10,6 +10,7 @@
 /* What the workers of one run share (struct cpu_task points here). Fields written by many have a cache line of their own.
  *
  *   chunk      the next chunk nobody has taken; zero again when the last worker has arrived at a meeting
+ *   through    workers that have called task_last since the meeting
  *   phase      counts meetings; who waits, waits for it to change
  *   wish       the status the run is to end with, set by any worker at any time
  *   status     the same as of the last meeting: it changes only while everybody is there, so all read the same */
@@ -19,6 +20,7 @@ struct cpu_run {
     enum ggml_status  status;
     struct pool_spin *spin;             /* [nth] */
     _Alignas(64) atomic_llong chunk;
+    atomic_int                through;
     _Alignas(64) atomic_int   arrived;
     _Alignas(64) atomic_uint  phase;
     atomic_int                sleepers;

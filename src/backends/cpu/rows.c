@@ -6,7 +6,19 @@
 
 /* ---- chunks -------------------------------------------------------------------------------------------------------- */
 
+static bool take_part(const struct cpu_task *t, struct span *s) {
+    *s = *t->part;
+    t->part->r1 = t->part->r0;
+    return s->r0 < s->r1;
+}
+
 bool next_rows(const struct cpu_task *t, int64_t rows, int64_t n, int64_t *r0, int64_t *r1) {
+    if (t->part) {
+        struct span s;
+        const bool some = take_part(t, &s);
+        *r0 = s.r0, *r1 = s.r1;
+        return some;
+    }
     const int64_t step = n >= CHUNK ? 1 : CHUNK/(n > 0 ? n : 1);
     int64_t chunk;
     if (!task_chunk(t, (rows + step - 1)/step, &chunk)) return false;
@@ -16,6 +28,7 @@ bool next_rows(const struct cpu_task *t, int64_t rows, int64_t n, int64_t *r0, i
 }
 
 bool next_span(const struct cpu_task *t, int64_t rows, int64_t n, struct span *s) {
+    if (t->part) return take_part(t, s);
     if (n <= CHUNK) {
         s->i0 = 0, s->i1 = n;
         return n > 0 && next_rows(t, rows, n, &s->r0, &s->r1);
@@ -127,7 +140,7 @@ void copy_units(char *to, size_t to_step, const char *from, size_t from_step, si
 
 void map_pieces(const struct cpu_task *t, struct ggml_tensor *dst, piece_map *f) {
     const struct ggml_tensor *a = dst->src[0];
-    const bool flat = ggml_is_contiguous(a) && ggml_is_contiguous(dst);
+    const bool flat = !t->part && ggml_is_contiguous(a) && ggml_is_contiguous(dst);
     struct span s;
     const int64_t rows = flat ? 1 : n_rows(dst), n = flat ? ggml_nelements(dst) : dst->ne[0];
     while (next_span(t, rows, n, &s)) for (int64_t r = s.r0; r < s.r1; r++) {

@@ -16,9 +16,7 @@ enum {
 
 /* ---- chunks -------------------------------------------------------------------------------------------------------- */
 
-struct span { int64_t r0, r1, i0, i1; };        /* columns i0 .. i1-1 of rows r0 .. r1-1 */
-
-/* The next chunk of `rows` rows of n elements. Whole rows, or, of rows longer than a chunk, a part of one. */
+/* The next chunk of `rows` rows of n elements, or the task's part. Whole rows, or, of rows longer than a chunk, a part of one. */
 bool next_span(const struct cpu_task *t, int64_t rows, int64_t n, struct span *s);
 /* The same with rows that may not be cut; n is the work of a row, in elements. */
 bool next_rows(const struct cpu_task *t, int64_t rows, int64_t n, int64_t *r0, int64_t *r1);

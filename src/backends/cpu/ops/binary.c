@@ -36,7 +36,7 @@ static const float *load_repeated(const struct cpu_task *t, const struct ggml_te
 
 static void binary(const struct cpu_task *t, struct ggml_tensor *dst, pair_kernel *f) {
     const struct ggml_tensor *a = dst->src[0], *b = dst->src[1];
-    const bool flat = ggml_are_same_shape(a, b) && ggml_is_contiguous(a) && ggml_is_contiguous(b) &&
+    const bool flat = !t->part && ggml_are_same_shape(a, b) && ggml_is_contiguous(a) && ggml_is_contiguous(b) &&
         ggml_is_contiguous(dst);
     const int64_t rows = flat ? 1 : n_rows(dst), n = flat ? ggml_nelements(dst) : dst->ne[0];
     const int64_t period = flat ? n : b->ne[0];

@@ -5,17 +5,23 @@
  * MUL_MAT_ID they are the experts and the tokens that chose them, sorted by expert. Columns are numbered slice by slice.
  *
  * First the columns are prepared in units of the scratch: a unit is one tile of activations for slices with enough columns
- * for a gemm, else up to as many single columns. After a barrier chunks of rows of a slice are handed out and each is
+ * for a gemm, else up to as many single columns. After a barrier pieces of rows of a slice are handed out and each is
  * multiplied by all the columns of its slice. When the preparation is small every worker does all of it for itself, which
  * costs less than the barrier.
  *
+ * Several products of the same columns (STEP_PRODUCTS) are one work: the columns are prepared once, and the pieces are those
+ * of all of them. A chain of nodes that makes the columns is computed with the preparation: each worker its units' rows, or,
+ * where every worker prepares for itself, each a copy of its own and the last one, when nobody reads the sources any more, the
+ * nodes themselves. What is done with the products element by element follows on each piece.
+ *
  * Scratch: `areas` times [ in MUL_MAT_ID: order | first column and first unit of each slice | units ],
- * then for each worker [ F32 rows of one unit | scratch of gemm ]. */
+ * then for each worker [ F32 rows of one unit | scratch of gemm, or the copy of the columns ]. */
 
 #include <string.h>
 
 #include "cpu.h"
 #include "kernels.h"
+#include "steps.h"
 
 enum {
     ROW_BLOCK_MIN = 32,         /* rows of a chunk are a multiple of it, what any tile is content with */
@@ -34,7 +40,7 @@ struct matmul {
     int     unit_columns;                           /* 1: no gemm */
     int64_t units;                                  /* at most */
     bool    is_private, is_flat;                    /* is_flat: one slice, whose columns are the rows of a matrix */
-    size_t  lists_size, unit_size, area_size, floats_size, worker_size, total;
+    size_t  lists_size, unit_size, area_size, floats_size, worker_size, total;      /* bytes */
 };
 
 /* One worker's or everybody's lists and units. */
@@ -71,7 +77,8 @@ static void plan_sizes(struct matmul *m, int n_threads) {
     }
     m->area_size   = add_sizes(m->lists_size, mul_sizes((size_t) m->units, m->unit_size));
     m->floats_size = mul_sizes(pad64(mul_sizes((size_t) m->k, sizeof(float))), (size_t) m->unit_columns);
-    m->worker_size = add_sizes(m->floats_size, m->unit_columns > 1 ? pad64(m->p->gemm_scratch(m->k)) : 0);
+    m->worker_size = add_sizes(m->floats_size, m->unit_columns > 1 ? pad64(m->p->gemm_scratch(m->k)) :
+                     m->is_private ? pad64(mul_sizes((size_t) (m->k*m->columns), sizeof(float))) : 0);
     const size_t areas = m->is_private ? (size_t) n_threads : 1;
     m->total = add_sizes(mul_sizes(areas, m->area_size), mul_sizes((size_t) n_threads, m->worker_size));
 }
@@ -100,6 +107,12 @@ static struct matmul plan(const struct ggml_tensor *dst, const struct cpu_kernel
 
 size_t scratch_mul_mat(const struct ggml_tensor *dst, int n_threads) {
     return plan(dst, cpu_kernels(), n_threads, false).total;
+}
+
+bool products_alike(const struct ggml_tensor *a, const struct ggml_tensor *b, const struct cpu_kernels *k, int n_threads) {
+    const struct matmul x = plan(a, k, n_threads, false), y = plan(b, k, n_threads, false);
+    return x.p->block == y.p->block && x.p->tile == y.p->tile && x.k == y.k && x.slices == y.slices &&
+           x.columns == y.columns && x.unit_columns == y.unit_columns && x.unit_size == y.unit_size;
 }
 
 bool supports_mul_mat(const struct ggml_tensor *dst) {
@@ -293,44 +306,157 @@ static void multiply_gemm(const struct matmul *m, const struct area *a, int64_t 
     }
 }
 
-/* Rows of one chunk: several chunks for every worker, and for one column long pieces of memory. */
-static int64_t chunk_rows(const struct cpu_task *t, const struct matmul *m) {
-    const int64_t fair = ceil_div(m->rows*(m->ids ? 1 : m->slices), (int64_t) t->nth*8);
-    const int64_t row_bytes = (int64_t) (m->w->nb[1] ? m->w->nb[1] : 1);
-    const int64_t cached = (m->columns > 1 ? CHUNK_BYTES : 8*CHUNK_BYTES)/row_bytes;
-    const int64_t rows = fair < cached ? fair : cached;
-    return rows < ROW_BLOCK_MIN ? ROW_BLOCK_MIN : rows/ROW_BLOCK_MIN*ROW_BLOCK_MIN;
+/* ---- a step of products ---- */
+
+struct group {
+    const struct cpu_step      *step;
+    struct ggml_tensor *const  *node;           /* before, products, after */
+    struct matmul               m[STEP_NODES];  /* of the products; what the first says of columns holds for all */
+    struct ggml_tensor          x;              /* this worker's copy of the columns */
+    size_t                      areas, worker_size;
+    int64_t                     blocks;         /* ROW_BLOCK_MIN rows of a set of products, all slices together */
+};
+
+/* Rows of one slice of a set of products. Pieces are numbered; each worker counts through all and does those it took. */
+struct piece { int set; int64_t slice, i0, n; };
+struct pieces {
+    int64_t number, done;                       /* pieces, and the blocks in them */
+    int     set;                                /* where the next one begins */
+    int64_t slice, block;
+};
+
+static bool is_set(const struct group *g, int i) { return g->step->set[g->step->before + i] == i; }
+
+/* Blocks of the next piece: large ones first, so that memory is read in long pieces, and small ones last, so that all workers
+ * end together. Weights that several columns are taken past stay in the cache meanwhile. */
+static int64_t piece_blocks(const struct cpu_task *t, const struct group *g, const struct pieces *p) {
+    const struct matmul *m = &g->m[p->set];
+    const int64_t left = ceil_div(m->rows, ROW_BLOCK_MIN) - p->block, block_bytes = ROW_BLOCK_MIN*(int64_t) m->w->nb[1] + 1;
+    const int64_t most = (m->columns > 1 ? CHUNK_BYTES : 8*CHUNK_BYTES)/block_bytes;
+    int64_t n = (g->blocks - p->done)/(2*t->nth);
+    if (n > most) n = most;
+    if (n < 1)    n = 1;
+    return n < left ? n : left;
 }
 
-static void multiply(const struct cpu_task *t, const struct matmul *m, const struct area *a, float *buffer) {
-    const int64_t rows = chunk_rows(t, m), blocks = ceil_div(m->rows, rows);
-    void *scratch = (char *) (void *) buffer + m->floats_size;
-    for (int64_t i; task_chunk(t, m->slices*blocks, &i); ) {
-        const int64_t slice = i/blocks, i0 = i % blocks*rows, n = m->rows - i0 < rows ? m->rows - i0 : rows;
-        if (columns_of(m, a, slice) == 0) continue;
-        if (has_gemm(m, a, slice)) multiply_gemm(m, a, slice, i0, n, scratch);
-        else                       multiply_gemv(m, a, slice, i0, n, buffer);
+static bool next_piece(const struct cpu_task *t, const struct group *g, struct pieces *p, struct piece *out) {
+    int64_t wanted;
+    if (!task_chunk(t, INT64_MAX, &wanted)) return false;
+    while (p->done < g->blocks) {
+        const struct matmul *m = &g->m[p->set];
+        const int64_t n = piece_blocks(t, g, p), i0 = p->block*ROW_BLOCK_MIN, end = i0 + n*ROW_BLOCK_MIN;
+        *out = (struct piece) { p->set, p->slice, i0, (end < m->rows ? end : m->rows) - i0 };
+        p->done += n, p->block += n;
+        if (end >= m->rows) {
+            p->block = 0;
+            if (++p->slice == m->slices) {
+                p->slice = 0;
+                do p->set++; while (p->set < g->step->products && !is_set(g, p->set));
+            }
+        }
+        if (p->number++ == wanted) return true;
     }
+    return false;
+}
+
+/* What is done with the products of a piece element by element. */
+static void finish(const struct cpu_task *t, const struct group *g, const struct area *a, const struct piece *piece) {
+    const struct cpu_step *s = g->step;
+    const struct matmul *m = &g->m[piece->set];
+    struct span part = { .i0 = piece->i0, .i1 = piece->i0 + piece->n };
+    for (int i = s->before + s->products; i < s->count; i++) {
+        if (s->set[i] != piece->set) continue;
+        const int64_t first = column_first(m, a, piece->slice), count = columns_of(m, a, piece->slice);
+        for (int64_t j = 0; j < (m->ids ? count : 1); j++) {
+            part.r0 = m->ids ? a->order[first + j] : first;
+            part.r1 = m->ids ? part.r0 + 1 : first + count;
+            node_part(t, g->node[i], part);
+        }
+    }
+}
+
+static void multiply(const struct cpu_task *t, const struct group *g, const struct area *a, float *buffer) {
+    void *scratch = (char *) (void *) buffer + g->m[0].floats_size;
+    struct pieces pieces = { 0 };
+    for (struct piece p; next_piece(t, g, &pieces, &p); ) {
+        if (columns_of(&g->m[0], a, p.slice) == 0) continue;
+        for (int i = p.set; i < g->step->products; i++) {
+            const struct matmul *m = &g->m[i];
+            if (g->step->set[g->step->before + i] != p.set) continue;
+            if (has_gemm(m, a, p.slice)) multiply_gemm(m, a, p.slice, p.i0, p.n, scratch);
+            else                         multiply_gemv(m, a, p.slice, p.i0, p.n, buffer);
+        }
+        finish(t, g, a, &p);
+    }
+}
+
+static void run_chain(const struct cpu_task *t, const struct group *g, int64_t r0, int64_t r1) {
+    for (int i = 0; i < g->step->before; i++) node_part(t, g->node[i], (struct span) { r0, r1, 0, g->node[i]->ne[0] });
+}
+
+/* The chain, with results in `to` instead of its nodes' memory; x becomes the last of them. */
+static void copy_chain(const struct cpu_task *t, const struct group *g, float *to, struct ggml_tensor *x) {
+    for (int i = 0; i < g->step->before; i++) {
+        struct ggml_tensor last = *x;
+        *x = *g->node[i];
+        x->data = to;
+        for (int d = 1; d < GGML_MAX_DIMS; d++) x->nb[d] = x->nb[d - 1]*(size_t) x->ne[d - 1];
+        for (int s = 0; s < GGML_MAX_SRC && i; s++) if (x->src[s] == g->node[i - 1]) x->src[s] = &last;
+        node_part(t, x, (struct span) { 0, n_rows(x), 0, x->ne[0] });
+    }
+}
+
+static void prepare(const struct cpu_task *t, struct group *g, const struct area *a, float *buffer) {
+    struct matmul *m = &g->m[0];
+    const int64_t units = unit_first(m, a, m->slices);
+    if (m->is_private) {
+        if (g->step->before) {
+            copy_chain(t, g, (float *) (void *) ((char *) (void *) buffer + m->floats_size), &g->x);
+            m->x = &g->x;
+            if (task_last(t)) run_chain(t, g, 0, n_rows(&g->x));
+        }
+        for (int64_t i = 0; i < units; i++) prepare_unit(m, a, i, buffer);
+        return;
+    }
+    for (int64_t i; task_chunk(t, units, &i); ) {
+        const int64_t r0 = i*m->unit_columns, r1 = r0 + m->unit_columns;
+        if (g->step->before) run_chain(t, g, r0, r1 < m->columns ? r1 : m->columns);
+        prepare_unit(m, a, i, buffer);
+    }
+    task_barrier(t);
+}
+
+/* How all of it is computed; false when there is nothing to compute. */
+static bool plan_group(const struct cpu_task *t, struct group *g, bool plain) {
+    g->blocks = 0, g->worker_size = 0;
+    for (int i = 0; i < g->step->products; i++) {
+        struct matmul *m = &g->m[i];
+        *m = plan(g->node[g->step->before + i], t->k, t->nth, plain);
+        if (m->columns == 0) return false;
+        if (!plain && m->total > t->scratch_size) return plan_group(t, g, true);      /* planned for another instruction set */
+        if (m->worker_size > g->worker_size) g->worker_size = m->worker_size;
+        if (is_set(g, i)) g->blocks += m->slices*ceil_div(m->rows, ROW_BLOCK_MIN);
+    }
+    g->areas = g->m[0].is_private ? (size_t) t->nth : 1;
+    return true;
+}
+
+void run_products(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node) {
+    struct group g = { .step = step, .node = node };
+    if (!plan_group(t, &g, false)) return;
+    const struct matmul *m = &g.m[0];
+    const struct area a = area_at(t, m);
+    float *buffer = (float *) (void *) ((char *) t->scratch + g.areas*m->area_size + (size_t) t->ith*g.worker_size);
+    if (m->ids) {
+        if ((m->is_private || t->ith == 0) && !list_experts(t, m, &a)) a.unit_first[m->slices] = -1;
+        if (!m->is_private) task_barrier(t);
+        if (unit_first(m, &a, m->slices) < 0) return;
+    }
+    prepare(t, &g, &a, buffer);
+    multiply(t, &g, &a, buffer);
 }
 
 void op_mul_mat(const struct cpu_task *t, struct ggml_tensor *dst) {
-    struct matmul m = plan(dst, t->k, t->nth, false);
-    if (m.total > t->scratch_size) m = plan(dst, t->k, t->nth, true);       /* planned for another instruction set */
-    if (m.columns == 0) return;
-    const struct area a = area_at(t, &m);
-    const size_t areas = m.is_private ? (size_t) t->nth : 1;
-    float *buffer = (float *) (void *) ((char *) t->scratch + areas*m.area_size + (size_t) t->ith*m.worker_size);
-    if (m.ids) {
-        if ((m.is_private || t->ith == 0) && !list_experts(t, &m, &a)) a.unit_first[m.slices] = -1;
-        if (!m.is_private) task_barrier(t);
-    }
-    const int64_t units = unit_first(&m, &a, m.slices);
-    if (units < 0) return;
-    if (m.is_private) {
-        for (int64_t i = 0; i < units; i++) prepare_unit(&m, &a, i, buffer);
-    } else {
-        for (int64_t i; task_chunk(t, units, &i); ) prepare_unit(&m, &a, i, buffer);
-        task_barrier(t);
-    }
-    multiply(t, &m, &a, buffer);
+    static const struct cpu_step one = { .kind = STEP_PRODUCTS, .count = 1, .products = 1 };
+    run_products(t, &one, &dst);
 }
