@@ -1,6 +1,6 @@
 # Every tests/<area>/<name>.c is one program and one test. Tests see the internal headers and link the library statically
 # inside, so that hidden functions can be tested.
-file(GLOB test_sources CONFIGURE_DEPENDS tests/core/*.c tests/ops/*.c tests/quant/*.c tests/cpu/*.c tests/model/*.c)
+file(GLOB test_sources CONFIGURE_DEPENDS tests/core/*.c tests/ops/*.c tests/quant/*.c tests/cpu/*.c tests/train/*.c tests/model/*.c)
 add_library(ggml_inside STATIC $<TARGET_OBJECTS:ggml_objects> ${kernel_objects})
 target_include_directories(ggml_inside INTERFACE src/model tests)
 target_link_libraries(ggml_inside PUBLIC ggml_private Threads::Threads m ${CMAKE_DL_LIBS})

@@ -1351,8 +1351,14 @@ GGML_API void ggml_build_forward_order(struct ggml_cgraph *cgraph, struct ggml_t
 /* Add all n tensors, so that the graph has one shape whichever is chosen, and mark what tensors[idx] needs. Returns it. */
 GGML_API struct ggml_tensor *ggml_build_forward_select(struct ggml_cgraph *cgraph, struct ggml_tensor **tensors, int
     n_tensors, int idx);
-/* The gradients of the graph's losses by its parameters, appended to the graph, which must have been made with grads.
- * grad_accs: by node, where to add a gradient up, or NULL. */
+/* Appends the gradients of the graph's losses (their sum) by its parameters; the graph was made with grads. Each is F32, has
+ * its parameter's shape, and is found with ggml_graph_get_grad; nodes between parameters and losses have one too. grad_accs,
+ * unless NULL, has an F32 tensor, or NULL, for each node of the graph as it is: the node's gradient is added to it by every
+ * run, and ggml_graph_get_grad then gives that sum. Losses have an accumulator anyhow, of one element, the factor of the
+ * loss: after allocating, once, ggml_graph_reset sets it to 1. All new tensors are made in ctx.
+ * Works for every op that has a rule in src/train/gradients.c, over any layout; no gradient flows to indices, positions,
+ * masks or shapes. A graph without parameters or losses, an op without a rule on the way, a node that changes its source in
+ * place, a full ctx: one line of log, and the graph is unusable. */
 GGML_API void ggml_build_backward_expand(struct ggml_context *ctx, struct ggml_cgraph *cgraph, struct ggml_tensor
     **grad_accs);
 /* A copy in ctx, with room for gradients if the graph has it or force_grads. Into dst, which must be as large. */
@@ -1360,7 +1366,8 @@ GGML_API struct ggml_cgraph *ggml_graph_dup(struct ggml_context *ctx, struct ggm
 GGML_API void ggml_graph_cpy(struct ggml_cgraph *src, struct ggml_cgraph *dst);
 /* No nodes and no leafs again. */
 GGML_API void ggml_graph_clear(struct ggml_cgraph *cgraph);
-/* Gradient accumulators and the optimiser's moments 0, those of losses 1. Before the first backward pass. */
+/* Gradient accumulators and the moments of AdamW 0, accumulators of losses 1. After allocating, before the first backward
+ * pass. NULL is allowed; aborts when the graph was made without grads. */
 GGML_API void ggml_graph_reset(struct ggml_cgraph *cgraph);
 /* The node as it is: neither its sources nor a mark. */
 GGML_API void ggml_graph_add_node(struct ggml_cgraph *cgraph, struct ggml_tensor *tensor);

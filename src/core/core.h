@@ -105,6 +105,7 @@ struct ggml_cgraph {
 /* False for NULL and for a graph that could not be built in full (too many nodes, a NULL tensor): computing or allocating
  * it returns GGML_STATUS_ALLOC_FAILED or false. Clearing the graph makes it usable again; a view or a copy inherits it. */
 bool graph_ok(const struct ggml_cgraph *g);
+void graph_give_up(struct ggml_cgraph *g, const char *why);     /* make it one, with a line of log the first time */
 
 GGML_API struct ggml_cgraph ggml_graph_view(struct ggml_cgraph *graph, int i0, int i1);  /* nodes i0..i1-1, sharing storage */
 static inline int graph_uses(const struct ggml_cgraph *g, const struct ggml_tensor *t) {

@@ -662,7 +662,7 @@ void ggml_graph_clear(struct ggml_cgraph *g) {
 
 bool graph_ok(const struct ggml_cgraph *g) { return g && !(g->order & GRAPH_UNUSABLE); }
 
-static void graph_give_up(struct ggml_cgraph *g, const char *why) {
+void graph_give_up(struct ggml_cgraph *g, const char *why) {
     if (graph_ok(g)) LOG_ERROR("graph with room for %d nodes and as many leafs: %s; it cannot be computed\n", g->size, why);
     g->order |= GRAPH_UNUSABLE;
 }
