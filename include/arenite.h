@@ -93,6 +93,11 @@ GGML_API struct arn_memory arn_context_memory(const struct llama_context *ctx);
  * when memory runs out. The tensors handed out are valid during the visit. */
 GGML_API bool arn_context_plan(struct llama_context *ctx, arn_plan_visit visit, void *user_data);
 
+/* Visits the steps in which the CPU computes a batch of n_tokens on a full cache, with n_threads, one row of logits. False, after
+ * one line of log, when memory runs out or the batch is larger than n_ubatch. */
+GGML_API bool arn_context_steps(struct llama_context *ctx, int32_t n_tokens, int32_t n_threads, arn_step_visit visit,
+                                void *user_data);
+
 /* ---- chat templates (model library) ------------------------------------------------------------------------------ */
 
 /* A conversation to be written by a chat template. Everything is the caller's and is read during the call only. */

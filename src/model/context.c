@@ -227,3 +227,7 @@ bool arn_context_plan(struct llama_context *ctx, arn_plan_visit visit, void *use
     arn_gallocr_visit(arn_sched_gallocr(ctx->sched), visit, user_data);
     return true;
 }
+
+bool arn_context_steps(struct llama_context *ctx, int32_t n_tokens, int32_t n_threads, arn_step_visit visit, void *user_data) {
+    return graph_place(ctx, n_tokens) && arn_cpu_visit_steps(ctx->graph.gf, n_threads, visit, user_data);
+}

@@ -94,13 +94,19 @@ static bool is_supported(struct llama_context *ctx) {
     return true;
 }
 
-static bool reserve(struct llama_context *ctx, int64_t n_tokens, int64_t n_outputs) {
+static bool build_worst(struct llama_context *ctx, int64_t n_tokens, int64_t n_outputs) {
     struct graph *g = &ctx->graph;
     struct graph_shape shape = { .n_tokens = n_tokens, .n_outputs = n_outputs, .embeddings = ctx->params.embeddings };
     for (int i = 0; i < KV_CACHES; i++) shape.n_kv[i] = ctx->memory.cache[i].cells.n;
     g->measuring = true;
     const bool built = build(g, &shape);
     g->measuring = false;
+    return built;
+}
+
+static bool reserve(struct llama_context *ctx, int64_t n_tokens, int64_t n_outputs) {
+    struct graph *g = &ctx->graph;
+    const bool built = build_worst(ctx, n_tokens, n_outputs);
     if (built && !is_supported(ctx)) return false;
     if (built && ggml_backend_sched_reserve(ctx->sched, g->gf)) return true;
     log_error("%s: no memory to compute batches of %lld tokens", model_file_name(ctx->model), (long long) n_tokens);
@@ -114,6 +120,16 @@ bool graph_reserve(struct llama_context *ctx) {
     ctx->scratch = arn_cpu_scratch_size(ctx->graph.gf, ctx->params.n_threads_batch);
     arn_gallocr_quality(arn_sched_gallocr(ctx->sched), 0, &peak, &ctx->lower_bound);
     return true;
+}
+
+bool graph_place(struct llama_context *ctx, int64_t n_tokens) {
+    if (n_tokens < 1 || n_tokens > ctx->params.n_ubatch) {
+        log_error("%s: a step computes 1 to %u tokens, not %lld", model_file_name(ctx->model), ctx->params.n_ubatch, (long long) n_tokens);
+        return false;
+    }
+    if (!build_worst(ctx, n_tokens, 1)) return false;
+    ggml_backend_sched_reset(ctx->sched);
+    return ggml_backend_sched_alloc_graph(ctx->sched, ctx->graph.gf);
 }
 
 bool graph_init(struct llama_context *ctx) {

@@ -229,6 +229,7 @@ void batch_release(struct token_list *list);
 bool graph_init(struct llama_context *ctx);                 /* the arena, the scheduler, the worst case reserved */
 void graph_release(struct llama_context *ctx);
 bool graph_reserve(struct llama_context *ctx);              /* leaves the worst case's plan in the scheduler */
+bool graph_place(struct llama_context *ctx, int64_t n_tokens);   /* the graph of that many tokens on a full cache, with memory */
 bool graph_prepare(struct llama_context *ctx, const struct graph_shape *shape);     /* built or reused, placed */
 enum ggml_status graph_run(struct llama_context *ctx, int32_t first);   /* on the batch's tokens from `first` on */
 bool graph_shift(struct llama_context *ctx);                /* rotates cached keys by the cells' pending shifts */

@@ -1,4 +1,5 @@
-/* plan: every byte that a run will use, before it runs; and the place of every activation as a picture, time across, address up. */
+/* plan: every byte that a run will use, before it runs; the place of every activation as a picture, time across, address up; and
+ * the steps in which a batch is computed. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +26,85 @@ static bool keep(const struct arn_plan_entry *e, void *user_data) {
     snprintf(q->op, sizeof q->op, "%s", ggml_op_name(e->tensor->op));
     if (e->offset + e->size > p->peak) p->peak = e->offset + e->size;
     if (e->last > p->end) p->end = e->last;
+    return true;
+}
+
+/* ---- steps ---- */
+
+struct steps { cJSON *list; int n, n_wide, n_nodes; };
+
+static bool is_result(const struct arn_step *step, const struct ggml_tensor *t) {
+    for (int i = 0; i < step->n_nodes; i++) if (step->nodes[i] == t) return true;
+    return false;
+}
+
+/* Rows that are picked, not read through. */
+static double picked_bytes(const struct ggml_tensor *node, int s) {
+    const struct ggml_tensor *src = node->src[s];
+    if (s == 0 && node->op == GGML_OP_GET_ROWS) return (double) ggml_row_size(src->type, ggml_nelements(node));
+    if (s == 0 && node->op == GGML_OP_MUL_MAT_ID) {
+        const int64_t used = node->ne[1]*node->ne[2];
+        return (double) src->nb[2]*(double) (used < src->ne[2] ? used : src->ne[2]);
+    }
+    return src == node->view_src ? 0 : (double) ggml_nbytes(src);
+}
+
+/* What a step reads from before it, each once, and writes. */
+static double step_bytes(const struct arn_step *step) {
+    double bytes = 0;
+    for (int i = 0; i < step->n_nodes; i++) {
+        const struct ggml_tensor *node = step->nodes[i];
+        const bool rows = node->op == GGML_OP_SET_ROWS;
+        bytes += rows ? (double) ggml_row_size(node->type, ggml_nelements(node->src[0])) : (double) ggml_nbytes(node);
+        for (int s = 0; s < GGML_MAX_SRC; s++) {
+            bool known = !node->src[s] || is_result(step, node->src[s]) || (rows && s == 2);
+            for (int j = 0; j < i && !known; j++) {
+                for (int r = 0; r < GGML_MAX_SRC; r++) known = known || step->nodes[j]->src[r] == node->src[s];
+            }
+            if (!known) bytes += picked_bytes(node, s);
+        }
+    }
+    return bytes;
+}
+
+static const char *weight_of(const struct ggml_tensor *node) {
+    const bool product = node->op == GGML_OP_MUL_MAT || node->op == GGML_OP_MUL_MAT_ID;
+    return product ? ggml_get_name(node->src[0]) : NULL;
+}
+
+static bool print_step(const struct arn_step *step, void *user_data) {
+    struct steps *s = user_data;
+    char bytes[32];
+    if (s->n++ == 0) printf("\n  step  threads      bytes  nodes: what makes the input of products | the products | what follows on their parts\n");
+    s->n_wide  += step->wide;
+    s->n_nodes += step->n_nodes;
+    printf("  %4d  %-7s %10s ", s->n - 1, step->wide ? "all" : "one", bytes_text(step_bytes(step), bytes));
+    for (int i = 0; i < step->n_nodes; i++) {
+        const char *weight = weight_of(step->nodes[i]);
+        const bool bar = step->n_products && i && (i == step->n_chain || i == step->n_chain + step->n_products);
+        printf("%s %s", bar ? " |" : "", ggml_op_desc(step->nodes[i]));
+        if (weight) printf(" %s", weight);
+        if (i + 1 < step->n_nodes && weight && i + 1 < step->n_chain + step->n_products) printf(",");
+    }
+    printf("\n");
+    return true;
+}
+
+static bool add_step(const struct arn_step *step, void *user_data) {
+    struct steps *s = user_data;
+    cJSON *o = cJSON_CreateObject(), *nodes = cJSON_AddArrayToObject(o, "nodes");
+    cJSON_AddBoolToObject(o, "all_threads", step->wide);
+    cJSON_AddNumberToObject(o, "bytes", step_bytes(step));
+    cJSON_AddNumberToObject(o, "chain", step->n_chain);
+    cJSON_AddNumberToObject(o, "products", step->n_products);
+    for (int i = 0; i < step->n_nodes; i++) {
+        cJSON *node = cJSON_CreateObject();
+        cJSON_AddStringToObject(node, "op", ggml_op_desc(step->nodes[i]));
+        cJSON_AddStringToObject(node, "name", ggml_get_name(step->nodes[i]));
+        if (weight_of(step->nodes[i])) cJSON_AddStringToObject(node, "weight", weight_of(step->nodes[i]));
+        cJSON_AddItemToArray(nodes, node);
+    }
+    cJSON_AddItemToArray(s->list, o);
     return true;
 }
 
@@ -109,7 +189,7 @@ static size_t bytes_of(const struct arn_memory *m, size_t i) {
     return bytes;
 }
 
-static int report_json(const struct session *s, const struct arn_memory *m, const struct places *p, bool tensors) {
+static int report_json(struct session *s, const struct arn_memory *m, const struct places *p, bool tensors, bool ops) {
     cJSON *o = cJSON_CreateObject(), *devices = cJSON_AddObjectToObject(o, "bytes"), *cpu = cJSON_AddObjectToObject(devices, "CPU");
     size_t total = 0;
     for (size_t i = 0; i < N_KINDS; i++) { cJSON_AddNumberToObject(cpu, kinds[i].key, (double) bytes_of(m, i)); total += bytes_of(m, i); }
@@ -130,10 +210,15 @@ static int report_json(const struct session *s, const struct arn_memory *m, cons
         cJSON_AddBoolToObject(t, "in_place", p->items[i].in_place);
         cJSON_AddItemToArray(list, t);
     }
+    struct steps steps = { .list = ops ? cJSON_AddArrayToObject(o, "steps") : NULL };
+    if (ops && !arn_context_steps(s->ctx, s->n_batch, s->threads, add_step, &steps)) {
+        cJSON_Delete(o);
+        return 1;
+    }
     return print_json(o);
 }
 
-static void report(const struct session *s, const struct arn_memory *m, const struct places *p, bool tensors) {
+static int report(struct session *s, const struct arn_memory *m, const struct places *p, bool tensors, bool ops) {
     char text[32];
     size_t total = 0;
     printf("CPU, %d threads, context of %d tokens, prompts in steps of %d\n\n", s->threads, s->n_ctx, s->n_batch);
@@ -149,16 +234,22 @@ static void report(const struct session *s, const struct arn_memory *m, const st
         const struct place *q = p->items + i;
         printf("  %5d - %-5d  %12zu + %-12zu %-16s %s%s\n", q->first, q->last, q->offset, q->size, q->op, q->name, q->in_place ? " (in place)" : "");
     }
+    struct steps steps = { .n = 0 };
+    if (!ops) return 0;
+    if (!arn_context_steps(s->ctx, s->n_batch, s->threads, print_step, &steps)) return 1;
+    printf("%d nodes in %d steps, %d of them shared by all threads\n", steps.n_nodes, steps.n, steps.n_wide);
+    return 0;
 }
 
 int command_plan(int argc, char **argv) {
     struct model_args m = MODEL_ARGS_DEFAULT;
     const char *svg = NULL;
-    bool tensors = false;
+    bool tensors = false, ops = false;
     const struct arg args[] = {
         ARG_MODEL(m),
         { "--svg",     ARG_TEXT, &svg,     "FILE", "draw the activations, time across and address up", 0, 0 },
         { "--tensors", ARG_FLAG, &tensors, NULL,   "list every activation: nodes, place, size", 0, 0 },
+        { "--ops",     ARG_FLAG, &ops,     NULL,   "list the steps of computing BATCH tokens: nodes, threads, bytes", 0, 0 },
         ARG_COMMON(m), ARG_JSON(m), ARG_END };
     int status;
     if (!args_read("plan", "Show every byte that a run will use, before it runs.", args, argc, argv, &status)) return status;
@@ -169,8 +260,8 @@ int command_plan(int argc, char **argv) {
     if (!arn_context_plan(s.ctx, keep, &p) || p.failed) status = fail("out of memory");
     else {
         status = svg ? write_svg(svg, m.model, &p, &memory) : 0;
-        if (!status && m.json) status = report_json(&s, &memory, &p, tensors);
-        else if (!status) report(&s, &memory, &p, tensors);
+        if (!status && m.json) status = report_json(&s, &memory, &p, tensors, ops);
+        else if (!status) status = report(&s, &memory, &p, tensors, ops);
     }
     free(p.items);
     session_close(&s);

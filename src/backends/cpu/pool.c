@@ -5,6 +5,9 @@
  * short is learnt: a wait that a full spin would have caught lengthens the next spin, a longer one halves it, so on a
  * machine whose cores are taken by others waiting costs next to nothing and the time goes to whoever has work.
  *
+ * A worker that lost its core to another process keeps all others waiting, so workers, and the caller while it is one, ask for
+ * short slices: the share of a core stays the same, in smaller pieces.
+ *
  * More threads than cores gain nothing and meet slowly, so pool_threads cuts their number; results do not depend on it. */
 
 #include "pool.h"
@@ -21,7 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPIN_LEAST = 500, SPIN_MOST = 100000 };              /* nanoseconds; a sleep and its wake-up cost some 10,000 to 50,000 */
+/* Nanoseconds. A sleep and its wake-up cost some 10,000 to 50,000. */
+enum { SPIN_LEAST = 500, SPIN_MOST = 100000, SLICE = 100000 };
 
 struct worker {
     _Alignas(64) atomic_uint job;                           /* counts this worker's jobs; changed by the caller */
@@ -143,6 +147,7 @@ static void *worker_main(void *arg) {
         if (pool->params.cpumask[i]) mask[i] = !pool->params.strict_cpu || seen++ == w->ith % total;
     }
     if (!system_place(mask, pool->params.prio)) LOG_WARN("threads: cores or priority of worker %d refused\n", w->ith);
+    system_slice(SLICE);
 
     for (unsigned job = 0;; job++) {
         struct pool_spin none = { 0 };
@@ -197,7 +202,9 @@ void pool_free(struct ggml_threadpool *pool) {
 }
 
 void pool_run(struct ggml_threadpool *pool, struct cpu_run *run, void (*work)(struct cpu_run *run, int ith)) {
+    int64_t slice = 0;
     if (run->nth > 1) {
+        slice = system_slice(SLICE);
         run->spin = pool->spin;
         pool->run = run, pool->work = work;
         atomic_store(&pool->paused, false);
@@ -209,6 +216,7 @@ void pool_run(struct ggml_threadpool *pool, struct cpu_run *run, void (*work)(st
     for (unsigned busy; (busy = atomic_load(&pool->busy)) != 0;) {
         wait_change(&pool->busy, busy, &pool->caller_asleep, &pool->changed, &pool->spin[0]);
     }
+    system_slice(slice);
 }
 
 /* ---- how many --------------------------------------------------------------------------------------------------- */

@@ -164,6 +164,21 @@ int system_numa_nodes(void) {
     }
 }
 
+/* sched_setattr(2), which libc does not have; slices of ordinary threads since Linux 6.12, before that without effect. */
+int64_t system_slice(int64_t ns) {
+#if defined(SYS_sched_setattr) && defined(SYS_sched_getattr)
+    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t slice, deadline, period; } a = { .size = 0 };
+    if (ns <= 0 || syscall(SYS_sched_getattr, 0, &a, sizeof a, 0) || a.policy != SCHED_OTHER || !a.slice) return 0;
+    const int64_t before = (int64_t) a.slice;
+    a.size  = sizeof a;
+    a.slice = (uint64_t) ns;
+    return before == ns || !syscall(SYS_sched_setattr, 0, &a, 0) ? before : 0;
+#else
+    (void) ns;
+    return 0;
+#endif
+}
+
 bool system_place(const bool cores[GGML_MAX_N_THREADS], enum ggml_sched_priority priority) {
     bool ok = true;
 #ifdef __linux__

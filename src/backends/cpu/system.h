@@ -18,6 +18,10 @@ int64_t  system_now(void);                          /* nanoseconds of a steady c
 void system_wait(atomic_uint *word, unsigned old);
 void system_wake(atomic_uint *word, int n);
 
+/* The calling thread's slice: how long it runs before another that is owed time gets its core; nanoseconds. Short slices are
+ * no larger share, but the thread is let in again sooner. Returns what it was; 0: not known, or `ns` is 0, and nothing changed. */
+int64_t  system_slice(int64_t ns);
+
 /* For the calling thread: the cores of the mask (none set: leave as is) and a priority; false when refused. */
 bool system_place(const bool cores[GGML_MAX_N_THREADS], enum ggml_sched_priority priority);
 

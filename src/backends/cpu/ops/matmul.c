@@ -111,7 +111,7 @@ size_t scratch_mul_mat(const struct ggml_tensor *dst, int n_threads) {
 
 bool products_alike(const struct ggml_tensor *a, const struct ggml_tensor *b, const struct cpu_kernels *k, int n_threads) {
     const struct matmul x = plan(a, k, n_threads, false), y = plan(b, k, n_threads, false);
-    return x.p->block == y.p->block && x.p->tile == y.p->tile && x.k == y.k && x.slices == y.slices &&
+    return x.p->block == y.p->block && (x.unit_columns == 1 || x.p->tile == y.p->tile) && x.k == y.k && x.slices == y.slices &&
            x.columns == y.columns && x.unit_columns == y.unit_columns && x.unit_size == y.unit_size;
 }
 
