@@ -108,7 +108,7 @@ static void bench(const struct quant_kernels *q, enum ggml_type type, const char
     }
     const double stream = (double) STREAM/best*1e-9;
     best = 1e9;
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < 3000; round++) {
         const double start = now();
         p->gemv(k, 64, memory, stride, column, y);
         if (now() - start < best) best = now() - start;

@@ -27,7 +27,7 @@ if(NOT ARENITE_HAS_TILE_FLAGS)
 endif()
 
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT ARENITE_SANITIZE)
-    set(arenite_kernel_optimisation -O3)
+    set(arenite_unrolled -O3)               # for the files whose arrays of vectors must become registers; the others stay at -O2
 endif()
 function(arenite_kernels target)
     # kernels/*.c holds what is instantiated per set; kernels/portable/*.c holds the definitions, compiled once
@@ -36,13 +36,16 @@ function(arenite_kernels target)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/*.c)
     set(objects)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/quant_gemm.c
-        PROPERTIES COMPILE_OPTIONS "${arenite_tile_flags}")
+        PROPERTIES COMPILE_OPTIONS "${arenite_unrolled};${arenite_tile_flags}")
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/attention.c
+        ${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/codes.c
+        ${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/quant_gemv.c PROPERTIES COMPILE_OPTIONS "${arenite_unrolled}")
     foreach(row ${arenite_isas})
         separate_arguments(row UNIX_COMMAND "${row}")
         list(POP_FRONT row isa header)
         string(REPLACE ".h" "_int.h" header_int ${header})
         add_library(ggml_${isa} OBJECT ${sources})
-        target_compile_options(ggml_${isa} PRIVATE ${arenite_kernel_optimisation} ${row})
+        target_compile_options(ggml_${isa} PRIVATE ${row})
         target_compile_definitions(ggml_${isa} PRIVATE ISA=${isa} SIMD="${header}" SIMD_INT="${header_int}")
         target_link_libraries(ggml_${isa} PRIVATE ggml_private)
         target_compile_definitions(${target} PRIVATE HAVE_ISA_${isa})

@@ -1,5 +1,6 @@
 /* The attention kernels on 16 lanes, compiled once per instruction set; kernels/portable/attention.c says what each means. */
 
+#include "compiler.h"
 #include "kernels.h"
 
 #if !(defined __AVX512VNNI__ || defined __ARM_FEATURE_DOTPROD)
@@ -10,25 +11,24 @@
 #include "elementary.h"
 
 /* Loops over the rows of a block have a constant bound and must unroll, so that their vectors are registers. */
-#if defined __GNUC__
-#define EACH_ROW(r, n) _Pragma("GCC unroll 16") for (int r = 0; r < (n); r++)
-#else
-#define EACH_ROW(r, n) for (int r = 0; r < (n); r++)
-#endif
+#define EACH_ROW(r, n) UNROLL for (int r = 0; r < (n); r++)
 
-/* Calls body(n, ...) with n, at most a block's rows or half as many, as a constant. */
-#define CASE(n, body, ...)   case n: body(n, __VA_ARGS__); break;
-#define CASES_3(body, ...)   CASE(1, body, __VA_ARGS__)  CASE(2, body, __VA_ARGS__)  CASE(3, body, __VA_ARGS__)
-#define CASES_6(body, ...)   CASES_3(body, __VA_ARGS__)  CASE(4, body, __VA_ARGS__)  CASE(5, body, __VA_ARGS__)  CASE(6, body, __VA_ARGS__)
-#define CASES_12(body, ...)  CASES_6(body, __VA_ARGS__)  CASE(7, body, __VA_ARGS__)  CASE(8, body, __VA_ARGS__)  CASE(9, body, __VA_ARGS__) \
-                             CASE(10, body, __VA_ARGS__) CASE(11, body, __VA_ARGS__) CASE(12, body, __VA_ARGS__)
+/* Calls body(n, ...) with n as a constant, one of the numbers of rows that at_once() gives. */
+#define CASE(n, body, ...)  case n: body(n, __VA_ARGS__); break;
+#define CASES(body, ...)    CASE(1, body, __VA_ARGS__) CASE(2, body, __VA_ARGS__) CASE(3, body, __VA_ARGS__)
 #if ROWS_AT_ONCE == 6
-#define FOR_ROWS_OF(n, body, ...) switch (n) { CASES_6(body, __VA_ARGS__) }
-#define FOR_HALF_OF(n, body, ...) switch (n) { CASES_3(body, __VA_ARGS__) }
+#define FOR_ROWS_OF(n, body, ...) switch (n) { CASES(body, __VA_ARGS__) CASE(4, body, __VA_ARGS__) CASE(6, body, __VA_ARGS__) }
+#define FOR_HALF_OF(n, body, ...) switch (n) { CASES(body, __VA_ARGS__) }
 #elif ROWS_AT_ONCE == 12
-#define FOR_ROWS_OF(n, body, ...) switch (n) { CASES_12(body, __VA_ARGS__) }
-#define FOR_HALF_OF(n, body, ...) switch (n) { CASES_6(body, __VA_ARGS__) }
+#define FOR_ROWS_OF(n, body, ...) switch (n) { CASES(body, __VA_ARGS__) CASE(4, body, __VA_ARGS__) CASE(6, body, __VA_ARGS__) \
+                                               CASE(8, body, __VA_ARGS__) CASE(12, body, __VA_ARGS__) }
+#define FOR_HALF_OF(n, body, ...) switch (n) { CASES(body, __VA_ARGS__) CASE(4, body, __VA_ARGS__) CASE(6, body, __VA_ARGS__) }
 #endif
+/* Of `rows` rows, at most `most`, how many are computed at once: not every number has code of its own. */
+static int at_once(int rows, int most) {
+    static const uint8_t part[] = { 0, 1, 2, 3, 4, 3, 6, 4, 8, 6, 6, 8, 12 };
+    return part[rows < most ? rows : most];
+}
 
 static uint64_t mask_floats(int n, const uint16_t *f16, float *mask) {
     uint64_t live = 0;
@@ -99,9 +99,10 @@ INLINE void turned_rows(const int rows, int64_t dk, const float *q, const float 
 INLINE void scores_turned_of(const int64_t dk, int rows, const float *qt, const float *kt, uint64_t any, float (*s)[ATTENTION_KEYS]) {
     for (int j = 0; j < ATTENTION_KEYS; j += 16, kt += 16*dk) {
         if (!(any >> j & 0xffff)) continue;
-        for (int r = 0; r < rows; r += HALF_BLOCK) {
+        for (int r = 0, n; r < rows; r += n) {
             float (*const to)[ATTENTION_KEYS] = (void *) &s[r][j];
-            FOR_HALF_OF(rows - r < HALF_BLOCK ? rows - r : HALF_BLOCK, turned_rows, dk, qt + r*dk, kt, to)
+            n = at_once(rows - r, HALF_BLOCK);
+            FOR_HALF_OF(n, turned_rows, dk, qt + r*dk, kt, to)
         }
     }
 }

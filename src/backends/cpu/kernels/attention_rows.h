@@ -31,13 +31,16 @@ INLINE void T(scores_rows)(const int rows, int64_t dk, const float *q, const voi
     const int keys = rows == 1 ? 4 : rows <= ROWS_AT_ONCE/2 ? 2 : 1;
     const uint64_t full = ((uint64_t) 1 << keys) - 1;
     for (int j = 0; j < ATTENTION_KEYS && any >> j;) {
-        if ((any >> j & full) == full) T(scores_part)(rows, keys, dk, q, k, j, stride, s), j += keys;
-        else if (any >> j & 1)         T(scores_part)(rows, 1, dk, q, k, j, stride, s), j++;
-        else                           j++;
+        if (keys > 1 && (any >> j & full) == full) T(scores_part)(rows, keys, dk, q, k, j, stride, s), j += keys;
+        else if (any >> j & 1)                     T(scores_part)(rows, 1, dk, q, k, j, stride, s), j++;
+        else                                       j++;
     }
 }
 static void T(scores)(int64_t dk, int rows, const float *q, const void *k, size_t stride, uint64_t any, float (*s)[ATTENTION_KEYS]) {
-    FOR_ROWS_OF(rows, T(scores_rows), dk, q, k, stride, any, s)
+    for (int r = 0, n; r < rows; r += n) {
+        n = at_once(rows - r, ROWS_AT_ONCE);
+        FOR_ROWS_OF(n, T(scores_rows), dk, q + r*dk, k, stride, any, s + r)
+    }
 }
 
 /* `wide` vectors of values of each row at once, so many that chains of sums hide each other's latency; a value is read once
@@ -63,7 +66,10 @@ INLINE void T(weigh_rows)(const int rows, int64_t dv, const float (*p)[ATTENTION
     for (; d < dv; d += 16)                 T(weigh_part)(rows, 1,    dv, p, j0, j1, (const ELEMENT *) v + d, stride, a + d);
 }
 static void T(weigh)(int64_t dv, int rows, const float (*p)[ATTENTION_KEYS], int j0, int j1, const void *v, size_t stride, float *a) {
-    FOR_ROWS_OF(rows, T(weigh_rows), dv, p, j0, j1, v, stride, a)
+    for (int r = 0, n; r < rows; r += n) {
+        n = at_once(rows - r, ROWS_AT_ONCE);
+        FOR_ROWS_OF(n, T(weigh_rows), dv, p + r, j0, j1, v, stride, a + r*dv)
+    }
 }
 
 #undef T

@@ -11,6 +11,9 @@ void K(float_kernels)(struct float_kernels *k) { (void) k; }
 #include SIMD
 #include "float_maps.h"
 
+#define FULL(p) vf_load((p) + i)
+#define PART(p) vf_load_n((p) + i, n - i)
+
 /* Runs `full` for each 16 elements from i on, and `part` for the last n - i. */
 #define OVER(full, part) do { \
     int64_t i = 0; \
@@ -58,14 +61,13 @@ static float max(int64_t n, const float *x) {
 static double exp_sum(int64_t n, float *y, const float *x, float max) {
     const vf m = vf_set1(max);
     vd s = vd_set1(0);
-    OVER({
-        const vf e = v_exp(vf_sub(FULL(x), m));
-        vf_store(y + i, e);
+    for (int64_t i = 0; i < n; i += LANES) {
+        const bool full = i + LANES <= n;
+        vf e = v_exp(vf_sub(full ? FULL(x) : PART(x), m));
+        if (full) vf_store(y + i, e);
+        else      vf_store_n(y + i, e, n - i), e = PART(y);
         s = vd_add(s, vd_from(e));
-    }, {
-        vf_store_n(y + i, v_exp(vf_sub(PART(x), m)), n - i);
-        s = vd_add(s, vd_from(PART(y)));
-    });
+    }
     return vd_sum(s);
 }
 
@@ -87,7 +89,13 @@ static void rotate_halves(int64_t n, float *y, const float *x, const float *c, c
 }
 static void rotate_pairs(int64_t h, float *y, const float *x, const float *c, const float *s) {
     const int64_t n = 2*h;
-    EACH(vf_fma(FULL(x), FULL(c), vf_mul(vf_swap(FULL(x)), FULL(s))), vf_fma(PART(x), PART(c), vf_mul(vf_swap(PART(x)), PART(s))));
+    for (int64_t i = 0; i < n; i += LANES) {
+        const bool full = i + LANES <= n;
+        const vf in = full ? FULL(x) : PART(x), cos = full ? FULL(c) : PART(c), sin = full ? FULL(s) : PART(s);
+        const vf out = vf_fma(in, cos, vf_mul(vf_swap(in), sin));
+        if (full) vf_store(y + i, out);
+        else      vf_store_n(y + i, out, n - i);
+    }
 }
 
 /* One chain a lane. */

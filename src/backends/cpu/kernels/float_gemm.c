@@ -7,6 +7,7 @@
  *     panel  [16 lanes][steps][16 rows]           lane l of step s is element 16s + l; steps = k/16 rounded up
  *     tile   [16 lanes][steps][TILE_COLUMNS] */
 
+#include "compiler.h"
 #include "kernels.h"
 #include "quant_isa.h"
 
@@ -24,10 +25,10 @@ enum { AHEAD = 2048, TILE_COLUMNS = ROWS_AT_ONCE };
 
 /* One lane of 16 rows times TILE_COLUMNS columns. */
 static inline void multiply_lane(int64_t steps, const float *w, const float *x, vf acc[TILE_COLUMNS]) {
-    for (int c = 0; c < TILE_COLUMNS; c++) acc[c] = vf_set1(0.0f);
+    UNROLL for (int c = 0; c < TILE_COLUMNS; c++) acc[c] = vf_set1(0.0f);
     for (int64_t s = 0; s < steps; s++, w += 16, x += TILE_COLUMNS) {
         const vf ws = vf_load(w);
-        for (int c = 0; c < TILE_COLUMNS; c++) acc[c] = vf_fma(ws, vf_set1(x[c]), acc[c]);
+        UNROLL for (int c = 0; c < TILE_COLUMNS; c++) acc[c] = vf_fma(ws, vf_set1(x[c]), acc[c]);
     }
 }
 
@@ -41,7 +42,7 @@ static void multiply_tile(int64_t k, const float *panel, const float *tile, int 
         multiply_lane(whole + (l < k % 16), panel + l*steps*16, tile + l*steps*TILE_COLUMNS, acc);
         int depth = 0;
         for (; o >> depth & 1; depth++) {                   /* what was kept at this depth comes before acc */
-            for (int c = 0; c < TILE_COLUMNS; c++) acc[c] = vf_add(sum[depth][c], acc[c]);
+            UNROLL for (int c = 0; c < TILE_COLUMNS; c++) acc[c] = vf_add(sum[depth][c], acc[c]);
         }
         if (depth < 4) memcpy(sum[depth], acc, sizeof acc);
     }

@@ -1,5 +1,5 @@
-/* The element-wise kernels: included by the portable definition with one lane and by kernels/float.c with 16. A tail is
- * computed on a zero-padded copy, so that no lane sees memory outside the row. */
+/* The element-wise kernels: included by the portable definition with one lane and by kernels/float.c with 16. What is left
+ * after whole vectors is computed on a zero-padded copy, so that no lane sees memory outside the row. */
 
 #include <string.h>
 #include "elementary.h"
@@ -15,54 +15,74 @@ INLINE void vf_store_n(float *p, vf x, int64_t n) {
     memcpy(p, t, (size_t) n*sizeof *t);
 }
 
-/* Runs y[i ..] = expression with LOAD(p) standing for the lanes of p. */
-#define FULL(p) vf_load((p) + i)
-#define PART(p) vf_load_n((p) + i, n - i)
-#define EACH(full, part) do { \
-    int64_t i = 0; \
-    for (; i + LANES <= n; i += LANES) vf_store(y + i, full); \
-    if (i < n) vf_store_n(y + i, part, n - i); \
-} while (0)
+/* What a kernel does with whole vectors, n a multiple of LANES: a and b may be the same row, y may be one of them, c holds
+ * constants. There is one body each, so the last elements of a row go through it once more, on their own. */
+typedef void whole(int64_t n, float *y, const float *a, const float *b, const float *c);
 
-#define UNARY(NAME, f)  static void unary_##NAME(int64_t n, float *y, const float *x) { EACH(f(FULL(x)), f(PART(x))); }
-#define MAP(name, f)    static void map_##name(int64_t n, float *y, const float *x)   { EACH(f(FULL(x)), f(PART(x))); }
-#define BINARY(name, f) static void map_##name(int64_t n, float *y, const float *a, const float *b) { \
-    EACH(f(FULL(a), FULL(b)), f(PART(a), PART(b))); }
-#define GLU(NAME, f)    static void glu_##NAME(int64_t n, float *y, const float *x, const float *g) { \
-    EACH(vf_mul(f(FULL(x)), FULL(g)), vf_mul(f(PART(x)), PART(g))); }
+static void over(whole *f, int64_t n, float *y, const float *a, const float *b, const float *c) {
+    const int64_t m = n/LANES*LANES;
+    if (m > 0) f(m, y, a, b, c);
+    if (m == n) return;
+    float t[3][LANES];
+    vf_store(t[0], vf_load_n(a + m, n - m)), vf_store(t[1], vf_load_n(b + m, n - m));
+    f(LANES, t[2], t[0], t[1], c);
+    memcpy(y + m, t[2], (size_t) (n - m)*sizeof *y);
+}
+
+/* whole_<name>, with A and B standing for lanes of a and b */
+#define A vf_load(a + i)
+#define B vf_load(b + i)
+#define WHOLE(name, value) static void whole_##name(int64_t n, float *y, const float *a, const float *b, const float *c) { \
+    (void) b, (void) c; \
+    for (int64_t i = 0; i < n; i += LANES) vf_store(y + i, value); }
+
+#define UNARY(NAME, f)  WHOLE(unary_##NAME, f(A)) \
+    static void unary_##NAME(int64_t n, float *y, const float *x) { over(whole_unary_##NAME, n, y, x, x, NULL); }
+#define MAP(name, f)    WHOLE(name, f(A)) \
+    static void map_##name(int64_t n, float *y, const float *x) { over(whole_##name, n, y, x, x, NULL); }
+#define BINARY(name, f) WHOLE(name, f(A, B)) \
+    static void map_##name(int64_t n, float *y, const float *a, const float *b) { over(whole_##name, n, y, a, b, NULL); }
+#define GLU(NAME, f)    static void glu_##NAME(int64_t n, float *y, const float *x, const float *g) { gate(unary_##f, n, y, x, g); }
+
+static void gate(void (*f)(int64_t n, float *y, const float *x), int64_t n, float *y, const float *x, const float *g);
 #include "float.def"
 
-static void map_add1(int64_t n, float *y, const float *a, float b) {
-    const vf c = vf_set1(b);
-    EACH(vf_add(FULL(a), c), vf_add(PART(a), c));
-}
-static void map_mul1(int64_t n, float *y, const float *a, float b) {
-    const vf c = vf_set1(b);
-    EACH(vf_mul(FULL(a), c), vf_mul(PART(a), c));
-}
-static void map_axpy(int64_t n, float *y, const float *x, float a) {
-    const vf c = vf_set1(a);
-    EACH(vf_fma(c, FULL(x), FULL(y)), vf_fma(c, PART(x), PART(y)));
-}
-static void map_scale_bias(int64_t n, float *y, const float *x, float s, float b) {
-    const vf c = vf_set1(s), d = vf_set1(b);
-    EACH(vf_fma(c, FULL(x), d), vf_fma(c, PART(x), d));
-}
-static void map_xielu(int64_t n, float *y, const float *x, float a_neg, float a_pos, float b, float eps) {
-    const vf an = vf_set1(a_neg), ap = vf_set1(a_pos), c = vf_set1(b), e = vf_set1(eps);
-    EACH(v_xielu(FULL(x), an, ap, c, e), v_xielu(PART(x), an, ap, c, e));
-}
-static void map_swiglu_oai(int64_t n, float *y, const float *x, const float *g, float alpha, float limit) {
-    const vf a = vf_set1(alpha), l = vf_set1(limit);
-    EACH(v_swiglu_oai(FULL(x), FULL(g), a, l), v_swiglu_oai(PART(x), PART(g), a, l));
-}
-static void map_swiglu_clamp(int64_t n, float *y, const float *x, const float *g, float limit) {
-    const vf l = vf_set1(limit);
-    EACH(v_swiglu_clamp(FULL(x), FULL(g), l), v_swiglu_clamp(PART(x), PART(g), l));
+static void gate(void (*f)(int64_t n, float *y, const float *x), int64_t n, float *y, const float *x, const float *g) {
+    float t[512];
+    for (int64_t m; n > 0; n -= m, y += m, x += m, g += m) {
+        m = n < 512 ? n : 512;
+        f(m, t, x);
+        map_mul(m, y, t, g);
+    }
 }
 
+WHOLE(add1,         vf_add(A, vf_set1(c[0])))
+WHOLE(mul1,         vf_mul(A, vf_set1(c[0])))
+WHOLE(axpy,         vf_fma(vf_set1(c[0]), A, B))
+WHOLE(scale_bias,   vf_fma(vf_set1(c[0]), A, vf_set1(c[1])))
+WHOLE(xielu,        v_xielu(A, vf_set1(c[0]), vf_set1(c[1]), vf_set1(c[2]), vf_set1(c[3])))
+WHOLE(swiglu_oai,   v_swiglu_oai(A, B, vf_set1(c[0]), vf_set1(c[1])))
+WHOLE(swiglu_clamp, v_swiglu_clamp(A, B, vf_set1(c[0])))
+static void map_add1(int64_t n, float *y, const float *a, float b) { over(whole_add1, n, y, a, a, &b); }
+static void map_mul1(int64_t n, float *y, const float *a, float b) { over(whole_mul1, n, y, a, a, &b); }
+static void map_axpy(int64_t n, float *y, const float *x, float a) { over(whole_axpy, n, y, x, y, &a); }
+static void map_scale_bias(int64_t n, float *y, const float *x, float s, float b) {
+    over(whole_scale_bias, n, y, x, x, (const float[]) { s, b });
+}
+static void map_xielu(int64_t n, float *y, const float *x, float a_neg, float a_pos, float b, float eps) {
+    over(whole_xielu, n, y, x, x, (const float[]) { a_neg, a_pos, b, eps });
+}
+static void map_swiglu_oai(int64_t n, float *y, const float *x, const float *g, float alpha, float limit) {
+    over(whole_swiglu_oai, n, y, x, g, (const float[]) { alpha, limit });
+}
+static void map_swiglu_clamp(int64_t n, float *y, const float *x, const float *g, float limit) {
+    over(whole_swiglu_clamp, n, y, x, g, &limit);
+}
+#undef A
+#undef B
+
 /* Lanes whose angle the fast reduction cannot take are computed one by one. */
-INLINE void sine_of(int64_t n, float *y, const float *x, int quarter) {
+static void sine_of(int64_t n, float *y, const float *x, int quarter) {
     for (int64_t i = 0; i < n; i += LANES) {
         const int64_t m = n - i < LANES ? n - i : LANES;
         float in[LANES] = { 0 };

@@ -1,9 +1,9 @@
 #ifndef KERNELS_H
 #define KERNELS_H
 /* The table of kernels: one function pointer a kernel, filled level by level. The portable table is the definition; every
- * other level returns the same bits. Two halves with one owner each: floats (float.h) and quantised products (quant_dot.h). */
+ * other level returns the same bits. Two halves with one owner each: floats (float_kernels.h) and quantised products (quant_dot.h). */
 
-#include "float.h"
+#include "float_kernels.h"
 #include "quant_dot.h"
 
 struct cpu_kernels {

@@ -1,6 +1,6 @@
 /* The definition of the float kernels, in plain C: formulas from elementary.h on one lane, reductions on 16 lanes in arrays. */
 
-#include "float.h"
+#include "float_kernels.h"
 #include "../../simd/c.h"
 #include "../float_maps.h"
 
