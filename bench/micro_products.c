@@ -13,9 +13,8 @@
 #include "cpu.h"
 #include "kernels.h"
 
-#define NAMED(NAME, tag, block) { GGML_TYPE_##NAME, #NAME },
-#define QUANTISED NAMED
-#define FLOATS    NAMED
+#define FLOATS(NAME, tag, block)          { GGML_TYPE_##NAME, #NAME },
+#define QUANTISED(NAME, tag, block, tile) FLOATS(NAME, tag, block)
 static const struct { enum ggml_type type; const char *name; } products[] = {
 #include "products.def"
 };

@@ -48,13 +48,6 @@ void pack_mxfp4(const float *GGML_RESTRICT x, void *GGML_RESTRICT y, int64_t k) 
     }
 }
 
-/* Half of an E4M3 number; 0x7f, which is NaN there, counts as 0. The sign bit is never set and not looked at. */
-static float e4m3_half(uint8_t code) {
-    const int e = code >> 3 & 15, m = code & 7;
-    if (code == 0x7f) return 0.0f;
-    return e ? (float) (8 + m)*power_of_2(e - 7 - 3 - 1) : (float) m*power_of_2(-9 - 1);
-}
-
 /* The nearest E4M3 number, halves away from zero, at most 448. */
 static uint8_t e4m3_from(float v) {
     if (!(v > 0.0f)) return 0;

@@ -133,6 +133,13 @@ static inline int clamp_int(int v, int lo, int hi) { return v < lo ? lo : v > hi
 /* 2^e for e in -149 .. 127 */
 static inline float power_of_2(int e) { return bits_f32(e >= -126 ? (uint32_t) (e + 127) << 23 : 1u << (e + 149)); }
 
+/* Half of an E4M3 number; 0x7f, which is NaN there, counts as 0. The sign bit is never set and not looked at. */
+static inline float e4m3_half(uint8_t code) {
+    const int e = code >> 3 & 15, m = code & 7;
+    if (code == 0x7f) return 0.0f;
+    return e ? (float) (8 + m)*power_of_2(e - 7 - 3 - 1) : (float) m*power_of_2(-9 - 1);
+}
+
 /* The element of the largest magnitude, with its sign; the first of several. */
 static inline float signed_max(const float *x, int n) {
     float max = 0.0f, amax = 0.0f;

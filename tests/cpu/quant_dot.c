@@ -11,9 +11,8 @@ enum { ROWS = 37, COLUMNS = 23, K_MAX = 2048 + 256 };
 
 static uint64_t seed = 1;
 
-#define NAMED(NAME, tag, block) { GGML_TYPE_##NAME, #NAME, block },
-#define QUANTISED NAMED
-#define FLOATS    NAMED
+#define FLOATS(NAME, tag, block)          { GGML_TYPE_##NAME, #NAME, block },
+#define QUANTISED(NAME, tag, block, tile) FLOATS(NAME, tag, block)
 static const struct { enum ggml_type type; const char *name; int block; } products[] = {
 #include "products.def"
 };
@@ -23,6 +22,9 @@ static const struct { enum ggml_type type; size_t at[2]; } halves[] = {         
     { GGML_TYPE_Q4_0, { 0, 0 } }, { GGML_TYPE_Q4_1, { 0, 2 } }, { GGML_TYPE_Q5_0, { 0, 0 } }, { GGML_TYPE_Q5_1, { 0, 2 } },
     { GGML_TYPE_Q8_0, { 0, 0 } }, { GGML_TYPE_Q2_K, { 80, 82 } }, { GGML_TYPE_Q3_K, { 108, 108 } },
     { GGML_TYPE_Q4_K, { 0, 2 } }, { GGML_TYPE_Q5_K, { 0, 2 } }, { GGML_TYPE_Q6_K, { 208, 208 } },
+    { GGML_TYPE_IQ4_NL,  { 0, 0 } }, { GGML_TYPE_IQ4_XS, { 0, 0 } }, { GGML_TYPE_Q1_0,    { 0, 0 } }, { GGML_TYPE_Q2_0,  { 0, 0 } },
+    { GGML_TYPE_TQ1_0, { 52, 52 } }, { GGML_TYPE_TQ2_0, { 64, 64 } }, { GGML_TYPE_IQ2_XXS, { 0, 0 } }, { GGML_TYPE_IQ2_XS, { 0, 0 } },
+    { GGML_TYPE_IQ2_S,   { 0, 0 } }, { GGML_TYPE_IQ3_XXS, { 0, 0 } }, { GGML_TYPE_IQ3_S,  { 0, 0 } }, { GGML_TYPE_IQ1_S,  { 0, 0 } },
 };
 
 enum fill { RANDOM, ZEROS, ONES };      /* of the bytes of a block */
@@ -40,6 +42,8 @@ static void fill_weights(enum ggml_type type, size_t bytes, void *data, enum fil
             memcpy(w + i, &h, 2);
         }
     }
+    for (size_t i = 0; i < bytes && type == GGML_TYPE_MXFP4; i += size) w[i] = (uint8_t) (110 + rnd_u64(&seed) % 24);
+    for (size_t i = 0; i < bytes && type == GGML_TYPE_IQ1_M; i += size) w[i + 55] = w[i + 55] & 0x8f;   /* below infinity */
     for (size_t h = 0; h < sizeof halves/sizeof halves[0]; h++) {
         if (halves[h].type != type) continue;
         for (size_t i = 0; i < bytes; i += size) {
@@ -206,16 +210,17 @@ static void level_product(const struct quant_kernels *q, const char *level, int 
 }
 
 static void test_level(const struct quant_kernels *q, const char *level) {
-    static const int64_t lengths[] = { 0, 1, 2, 3, 5, 8, 9 };                      /* in blocks of 256 or 32; floats as they are */
+    static const int64_t lengths[] = { 0, 1, 2, 3, 5, 8, 9 };                      /* in blocks; floats as they are */
     test_level_quantize(q, level);
     for (int i = 0; i < N_PRODUCTS; i++) {
         const int block = products[i].block;
         for (size_t l = 0; l < sizeof lengths/sizeof lengths[0]; l++) {
-            const int64_t k = block == 1 ? lengths[l]*29 : lengths[l]*block;
+            const int64_t weights = ggml_blck_size(products[i].type), step = block > weights ? block : weights;
+            const int64_t k = block == 1 ? lengths[l]*29 : lengths[l]*step;
             level_product(q, level, i, k, 1 + (int) l*3, RANDOM, false);
             level_product(q, level, i, k, 1 + (int) l*3, RANDOM, true);
         }
-        level_product(q, level, i, block == 1 ? 300 : 576/block*block, COLUMNS, RANDOM, false);
+        level_product(q, level, i, block == 1 ? 300 : 640/block*block, COLUMNS, RANDOM, false);
         level_product(q, level, i, 2048, 7, RANDOM, false);
         if (block > 1) {                                    /* every code and scale at its greatest, all of one sign */
             level_product(q, level, i, 512, 6, ONES,  true);

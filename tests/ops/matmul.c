@@ -3,9 +3,13 @@
 
 #include "ref.h"
 
+#include <stddef.h>
+
 static const enum ggml_type weights[] = {
     GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q4_0, GGML_TYPE_Q4_1, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1, GGML_TYPE_Q8_0,
-    GGML_TYPE_Q2_K, GGML_TYPE_Q3_K, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K,
+    GGML_TYPE_Q2_K, GGML_TYPE_Q3_K, GGML_TYPE_Q4_K, GGML_TYPE_Q5_K, GGML_TYPE_Q6_K, GGML_TYPE_IQ4_NL, GGML_TYPE_IQ4_XS,
+    GGML_TYPE_MXFP4, GGML_TYPE_NVFP4, GGML_TYPE_Q1_0, GGML_TYPE_Q2_0, GGML_TYPE_TQ1_0, GGML_TYPE_TQ2_0, GGML_TYPE_IQ1_S,
+    GGML_TYPE_IQ1_M, GGML_TYPE_IQ2_XXS, GGML_TYPE_IQ2_XS, GGML_TYPE_IQ2_S, GGML_TYPE_IQ3_XXS, GGML_TYPE_IQ3_S,
 };
 enum { N_WEIGHTS = sizeof weights/sizeof weights[0] };
 
@@ -114,10 +118,17 @@ static void test_threads(void) {
 static void test_partner(void) {
     for (int i = 0; i < N_WEIGHTS; i++) {
         const enum ggml_type partner = ggml_get_type_traits_cpu(weights[i])->vec_dot_type;
-        if (is_float(weights[i]) || partner != GGML_TYPE_Q8_0) continue;
+        if (is_float(weights[i])) continue;
         struct bench b = bench_new();
-        tensor *w = operand(&b, weights[i], SIZE(256, 33, 1, 1), PACKED), *x = operand(&b, partner, SIZE(256, 9, 1, 1), PACKED);
-        for (size_t at = 2; at < ggml_nbytes(x); at += 34) ((int8_t *) x->data)[at] = -128;
+        tensor *w = operand(&b, weights[i], SIZE(512, 33, 1, 1), PACKED), *x = operand(&b, partner, SIZE(512, 9, 1, 1), PACKED);
+        const size_t first = partner == GGML_TYPE_Q8_0 ? offsetof(block_q8_0, qs) : offsetof(block_q8_K, qs);
+        _Static_assert(offsetof(block_q8_1, qs) == offsetof(block_q8_K, qs), "both after four bytes");
+        for (size_t at = first; at < ggml_nbytes(x); at += ggml_type_size(partner)) ((int8_t *) x->data)[at] = -128;
+        for (size_t at = 0; at < ggml_nbytes(x) && partner == GGML_TYPE_Q8_K; at += sizeof(block_q8_K)) {   /* its sums follow */
+            block_q8_K *block = (block_q8_K *) (void *) ((char *) x->data + at);
+            block->bsums[0] = 0;
+            for (int j = 0; j < 16; j++) block->bsums[0] = (int16_t) (block->bsums[0] + block->qs[j]);
+        }
         tensor *y = ggml_mul_mat(b.ctx, w, x);
         CHECK(compute(&b, y, 2) == GGML_STATUS_SUCCESS, "%s", ggml_type_name(weights[i]));
         check_product(y, ggml_type_name(weights[i]));

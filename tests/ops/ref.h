@@ -116,16 +116,22 @@ static inline void set_value(tensor *t, const int64_t *i, double v) {
     for (int64_t i[4] = { 0 }; i[3] < (t)->ne[3]; i[3]++) for (i[2] = 0; i[2] < (t)->ne[2]; i[2]++) \
     for (i[1] = 0; i[1] < (t)->ne[1]; i[1]++) for (i[0] = 0; i[0] < (t)->ne[0]; i[0]++)
 
-/* Elements in [lo, hi), integers included; block types by their reference encoder (packed tensors only). */
+/* Elements in [lo, hi), integers included; block types by their reference encoder (packed tensors only), eleven rows of which are
+ * repeated where encoding is a search. */
 static inline void fill(struct bench *b, tensor *t, double lo, double hi) {
     if (ggml_blck_size(t->type) == 1) {
         FOR_ELEMENTS(i, t) set_value(t, i, lo + (hi - lo)*(0.5 + 0.5*(double) rnd_f32(&b->seed)));
         return;
     }
+    const struct quant_type *q = &quant_types[t->type];
     float row[4096];
     for (int64_t r = 0; r < ggml_nrows(t); r++) {
+        if (r >= 11 && q->pack_weighted) {
+            memcpy((char *) t->data + (size_t) r*t->nb[1], (char *) t->data + (size_t) (r - 11)*t->nb[1], t->nb[1]);
+            continue;
+        }
         for (int64_t i = 0; i < t->ne[0]; i++) row[i] = (float) (lo + (hi - lo)*(0.5 + 0.5*(double) rnd_f32(&b->seed)));
-        quant_types[t->type].pack(row, (char *) t->data + (size_t) r*t->nb[1], t->ne[0]);
+        (q->pack ? q->pack : q->pack_file)(row, (char *) t->data + (size_t) r*t->nb[1], t->ne[0]);
     }
 }
 static inline void set_all(tensor *t, const double *v) {

@@ -5,6 +5,7 @@
 
 #include "kernels.h"
 #include SIMD_INT
+#include "codes.h"
 #include "quant.h"
 #include "quant_isa.h"
 
@@ -70,6 +71,9 @@ static void quantize(int block, int64_t k, const float *x, void *column) {
 
 void K(quant_kernels)(struct quant_kernels *k) {
     k->quantize = quantize;
+#ifdef READS_CODES
+    books_fill();
+#endif
     K(quant_gemv)(k);
     K(quant_gemm)(k);
     K(float_gemm)(k);

@@ -13,6 +13,10 @@
  *     acc = fmaf(d_w*d_a, (float) isum, acc)          isum: the exact sum of scale*(code - offset)*q
  *     acc = fmaf(-(dmin_w*d_a), (float) msum, acc)    Q2_K, Q4_K, Q5_K; msum: the exact sum of minimum*q
  *     acc = fmaf(m_w, d_a*(float) qsum, acc)          Q4_1, Q5_1; qsum: the exact sum of q
+ *     acc = fmaf(d_w*d_a, (float) isum, acc)          NVFP4, for elements 0..15 and then for 16..31, which have a d_w each
+ * Codes of the IQ types are the integers of their codebooks, in eighths in IQ1; their scales are 2s + 1 (IQ4_XS: s - 32); d_w is d
+ * times the power of two that is left: 1/8 in IQ1 and IQ2, 1/4 in IQ3_XXS. Weight blocks longer than 32 whose partner is Q8_0 are
+ * met by several blocks of activations.
  * Integers are exact, so their order is free. Activations that already have the partner's type are used as they are.
  *
  * Float weights (F32, F16, BF16, widened exactly). Activations stay F32. Element i goes to virtual lane i mod 16, each lane a

@@ -7,6 +7,7 @@
 #include "kernels.h"
 #include SIMD_INT
 #include "quant_types.h"
+#include "codes.h"
 #include "quant_isa.h"
 
 enum {
@@ -19,11 +20,121 @@ enum {
     PANEL_SIZE_MAX = PIECE*PANEL_ROWS*(2 + 1)       /* codes of two bytes, and at most a byte an element of scales */
 };
 
+/* One way to lay out panels and tiles; quant_tile.h draws it and instantiates them. */
 struct shape {
     void (*tile)(int blocks, const uint8_t *panel, const uint8_t *tile, float *acc);
-    int  block, panel_size, tile_size;          /* elements; bytes of a block of a panel and of a tile */
+    int  block, group, span, offset, parts;
+    bool wide, scaled, min;
+    int  panel_size, tile_size;                 /* bytes of a block */
 };
-typedef void panel_t(int n, const void *const *rows, int64_t first, uint8_t *panel);
+
+/* ---- panels ---- */
+
+/* Scales and minimums of row r, from where they begin. */
+static void panel_scales(const int16_t s[16], int groups, uint8_t *at, int r) {
+    int32_t *out = (int32_t *) (void *) at + r;
+    for (int g = 0; g < groups; g++) out[g*PANEL_ROWS] = scale_word(groups == 8 ? s[g] : s[g%2*8 + g/2]);
+}
+static void panel_mins(const int16_t m[16], int groups, uint8_t *at, int r) {
+    uint32_t *out = (uint32_t *) (void *) at + r;
+    for (int p = 0; p < groups/2; p++) {
+        const int16_t first = groups == 8 ? m[2*p] : m[p], last = groups == 8 ? m[2*p + 1] : m[8 + p];
+        out[p*PANEL_ROWS] = (uint16_t) first | (uint32_t) (uint16_t) last << 16;
+    }
+}
+
+/* Codes 32j .. 32j+31 of eight rows. */
+static void panel_codes(const struct shape *s, const struct codes c[8], int j, uint8_t *out) {
+    vb u[8];
+#if BYTES_WIDE || WIDE_SCALED
+    for (int half = 0; half < 2*s->wide; half++) {
+        for (int i = 0; i < 8; i++) u[i] = t_widen(c[i].q + 32*j + 16*half, s->block == 32 ? 1 : c[i].scale[8*half + j]);
+        transpose_dwords(u, out + half*PANEL_ROWS*32, PANEL_ROWS*4);
+    }
+    if (s->wide) return;
+#endif
+    for (int i = 0; i < 8; i++) u[i] = vb_add(vb_load(c[i].q + 32*j), vb_set(s->offset));
+    transpose_dwords(u, out, PANEL_ROWS*4);
+}
+
+/* Up to 256 neighbouring elements of rows r .. r+7, in groups of 32. */
+static void panel_eight(const struct shape *s, const struct codes c[8], int groups, int r, uint8_t *panel) {
+    const int per_block = s->block/32, group_size = PANEL_ROWS*(s->wide ? 64 : 32), n = 256/s->group;
+    for (int j = 0; j < groups; j++) panel_codes(s, c, j, panel + j/per_block*s->panel_size + j%per_block*group_size + r*4);
+    for (int i = 0; i < 8; i++) {
+        if (s->scaled)           panel_scales(c[i].scale, n, panel + PANEL_ROWS*256, r + i);
+        if (s->scaled && s->min) panel_mins(c[i].min, n, panel + PANEL_ROWS*(256 + n*4), r + i);
+        for (int b = 0; b < groups/per_block; b++) {
+            float *d = (float *) (void *) (panel + (b + 1)*s->panel_size) - (s->parts + s->min)*PANEL_ROWS + r + i;
+            for (int p = 0; p < s->parts; p++) d[p*PANEL_ROWS] = c[i].d[b*s->parts + p];
+            if (s->min) d[PANEL_ROWS] = c[i].dmin[b];
+        }
+    }
+}
+
+/* n blocks of PANEL_ROWS rows beginning at block `first`. */
+static void fill_panel(const struct shape *s, read_codes_t *read, int n, const void *const *rows, int64_t first, uint8_t *panel) {
+    const int most = 256/s->block;
+    struct codes c[8];
+    for (int b = 0; b < n; b += most, panel += most*s->panel_size) {
+        const int m = n - b < most ? n - b : most;
+        for (int r = 0; r < PANEL_ROWS; r += 8) {
+            for (int i = 0; i < 8; i++) read(rows[r + i], first + b, m, &c[i]);
+            panel_eight(s, c, m*s->block/32, r, panel);
+        }
+    }
+}
+
+/* ---- tiles ---- */
+
+/* The sums of activations of two groups for each pair of minimums. */
+static void tile_sums(int group, const int16_t (*sums)[16], uint32_t *out) {
+    for (int p = 0; p < 128/group; p++, out += TILE_COLUMNS) {
+        for (int c = 0; c < TILE_COLUMNS; c++) {
+            const int16_t *s = sums[c];
+            const int first = group == 16 ? s[p] : s[2*p] + s[8 + 2*p], last = group == 16 ? s[8 + p] : s[2*p + 1] + s[9 + 2*p];
+            out[c] = (uint16_t) first | (uint32_t) last << 16;
+        }
+    }
+}
+
+/* One block: codes of all columns, each with its d_a and its sums. */
+static void tile_block(const struct shape *s, const int8_t *codes, const float *d_a, const int16_t (*sums)[16], uint8_t *a) {
+    const int step = s->wide ? 2 : 4, block = s->block;
+    for (int j = 0; j < block/32; j++) {                    /* each reaches into what is written after it */
+        vb u[8];
+        for (int c = 0; c < 8; c++) u[c] = vb_load(codes + (c < TILE_COLUMNS ? c*block : 0) + 32*j);
+        if (s->wide) transpose_wide  (u, a + j*(32/step)*TILE_COLUMNS*4, TILE_COLUMNS*4);
+        else         transpose_dwords(u, a + j*(32/step)*TILE_COLUMNS*4, TILE_COLUMNS*4);
+    }
+    uint32_t *out = (uint32_t *) (void *) a + TILE_COLUMNS*(block/step);
+    for (int i = 0; s->offset && i < block; i += s->span, out += TILE_COLUMNS) {
+        for (int c = 0; c < TILE_COLUMNS; c++) out[c] = (uint32_t) offset_word(codes + c*block + i, s->span, s->offset);
+    }
+    if (s->scaled && s->min) {
+        tile_sums(s->group, sums, out);
+        out += 128/s->group*TILE_COLUMNS;
+    }
+    float *floats = (float *) (void *) out;
+    for (int c = 0; c < TILE_COLUMNS; c++) {
+        floats[c] = d_a[c];
+        if (!s->scaled && s->min) floats[TILE_COLUMNS + c] = d_a[c]*(float) sums[c][0];
+    }
+}
+
+static void prepare(const struct shape *s, int64_t k, int n, const float *const *x, uint8_t *tile) {
+    _Alignas(32) int8_t codes[TILE_COLUMNS*256] = { 0 };
+    float   d_a[TILE_COLUMNS]      = { 0 };
+    int16_t sums[TILE_COLUMNS][16] = { 0 };
+    for (int64_t i = 0; i < k; i += s->block, tile += s->tile_size) {
+        const float *at[TILE_COLUMNS];
+        for (int c = 0; c < n; c++) at[c] = x[c] + i;
+        K(quant_blocks)(s->block, n, at, codes, d_a, sums);
+        tile_block(s, codes, d_a, (const int16_t (*)[16]) sums, tile);
+    }
+}
+
+/* ---- products ---- */
 
 /* The rows of all panels of one tile to their columns: neighbouring lines of memory one after the other. */
 static void store_tile(const float *acc, int64_t rows, int columns, float *const *y, int64_t i) {
@@ -38,8 +149,8 @@ static void store_tile(const float *acc, int64_t rows, int columns, float *const
 }
 
 /* At most ROW_BLOCK rows beginning at row i of y. */
-static void gemm_rows(const struct shape *s, panel_t *panel, int64_t k, int64_t rows, const char *w, size_t stride, int columns,
-                      const char *tiles, size_t tile_stride, float *const *y, int64_t i, uint8_t *scratch) {
+static void gemm_rows(const struct shape *s, read_codes_t *read, int64_t k, int64_t rows, const char *w, size_t stride,
+                      int columns, const char *tiles, size_t tile_stride, float *const *y, int64_t i, uint8_t *scratch) {
     const int     n_tiles = (columns + TILE_COLUMNS - 1)/TILE_COLUMNS, n_panels = (int) ((rows + PANEL_ROWS - 1)/PANEL_ROWS);
     const int64_t blocks = k/s->block, pieces = (blocks*s->block + PIECE - 1)/PIECE;
     const int     piece = pieces ? (int) ((blocks + pieces - 1)/pieces) : 0;        /* all of about the same size */
@@ -50,7 +161,7 @@ static void gemm_rows(const struct shape *s, panel_t *panel, int64_t k, int64_t 
     memset(acc, 0, sizeof *acc*(size_t) (n_tiles*n_panels*TILE_ACC));
     for (int64_t b = 0; b < blocks; b += piece) {
         const int n = blocks - b < piece ? (int) (blocks - b) : piece;
-        for (int p = 0; p < n_panels; p++) panel(n, row + p*PANEL_ROWS, b, scratch + (size_t) p*panel_size);
+        for (int p = 0; p < n_panels; p++) fill_panel(s, read, n, row + p*PANEL_ROWS, b, scratch + (size_t) p*panel_size);
         for (int t = 0; t < n_tiles; t++) {
             const uint8_t *tile = (const uint8_t *) tiles + (size_t) t*tile_stride + (size_t) b*(size_t) s->tile_size;
             for (int p = 0; p < n_panels; p++) s->tile(n, scratch + (size_t) p*panel_size, tile, acc + (t*n_panels + p)*TILE_ACC);
@@ -62,11 +173,11 @@ static void gemm_rows(const struct shape *s, panel_t *panel, int64_t k, int64_t 
     }
 }
 
-static void gemm(const struct shape *s, panel_t *panel, int64_t k, int64_t rows, const void *w, size_t stride, int columns,
-                 const void *tiles, size_t tile_stride, float *const *y, void *scratch) {
+static void gemm(const struct shape *s, read_codes_t *read, int64_t k, int64_t rows, const void *w, size_t stride,
+                 int columns, const void *tiles, size_t tile_stride, float *const *y, void *scratch) {
     for (int64_t i = 0; i < rows; i += ROW_BLOCK) {
-        gemm_rows(s, panel, k, rows - i < ROW_BLOCK ? rows - i : ROW_BLOCK, (const char *) w + (size_t) i*stride, stride, columns,
-                  tiles, tile_stride, y, i, scratch);
+        gemm_rows(s, read, k, rows - i < ROW_BLOCK ? rows - i : ROW_BLOCK, (const char *) w + (size_t) i*stride, stride,
+                  columns, tiles, tile_stride, y, i, scratch);
     }
 }
 
@@ -77,13 +188,14 @@ static size_t gemm_scratch(int64_t k) {
 
 /* ---- shapes ---- */
 
-#define SHAPE n32                       /* Q4_0, Q5_0 */
+#define SHAPE n32                       /* Q4_0, Q5_0, MXFP4, Q1_0, Q2_0 */
 #define BLOCK    32
 #define GROUP    32
-#define OFFSET   (SUM_BITS != 0)
+#define OFFSET   16
 #define MIN      0
 #define PRODUCTS 16
 #define WIDE     0
+#define PARTS    1
 #include "quant_tile.h"
 
 #define SHAPE n32_min                   /* Q4_1 */
@@ -93,6 +205,7 @@ static size_t gemm_scratch(int64_t k) {
 #define MIN      1
 #define PRODUCTS 16
 #define WIDE     0
+#define PARTS    1
 #include "quant_tile.h"
 
 #define SHAPE n32_min5                  /* Q5_1 */
@@ -102,15 +215,17 @@ static size_t gemm_scratch(int64_t k) {
 #define MIN      1
 #define PRODUCTS 8
 #define WIDE     0
+#define PARTS    1
 #include "quant_tile.h"
 
-#define SHAPE n32_bytes                 /* Q8_0 */
+#define SHAPE n32_bytes                 /* Q8_0, IQ4_NL */
 #define BLOCK    32
 #define GROUP    32
-#define OFFSET   (BYTES_START != 0)
+#define OFFSET   BYTES_START
 #define MIN      0
 #define PRODUCTS 16
 #define WIDE     BYTES_WIDE
+#define PARTS    1
 #include "quant_tile.h"
 
 #define SHAPE k32_min                   /* Q4_K */
@@ -120,6 +235,7 @@ static size_t gemm_scratch(int64_t k) {
 #define MIN      1
 #define PRODUCTS 16
 #define WIDE     0
+#define PARTS    1
 #include "quant_tile.h"
 
 #define SHAPE k16_min                   /* Q2_K, Q5_K */
@@ -129,145 +245,61 @@ static size_t gemm_scratch(int64_t k) {
 #define MIN      1
 #define PRODUCTS 8
 #define WIDE     0
+#define PARTS    1
 #include "quant_tile.h"
 
-#define SHAPE k16                       /* Q3_K, Q6_K */
+#define SHAPE k16                       /* Q3_K, Q6_K, TQ, IQ1, IQ3_S */
 #define BLOCK    256
 #define GROUP    16
-#define OFFSET   (SUM_BITS != 0)
+#define OFFSET   32
 #define MIN      0
 #define PRODUCTS 8
 #define WIDE     0
+#define PARTS    1
 #include "quant_tile.h"
 
-/* ---- scales of row r of a panel, from where its codes end ---- */
+#define SHAPE n16                       /* NVFP4 */
+#define BLOCK    32
+#define GROUP    16
+#define OFFSET   16
+#define MIN      0
+#define PRODUCTS 16
+#define WIDE     0
+#define PARTS    2
+#include "quant_tile.h"
 
-static void panel_scale_words(const int16_t s[16], int groups, uint8_t *at, int r) {
-    int32_t *out = (int32_t *) (void *) at + r;
-    for (int g = 0; g < groups; g++) out[g*PANEL_ROWS] = scale_word(groups == 8 ? s[g] : s[g%2*8 + g/2]);
-}
-static void panel_min_pairs(const int16_t m[16], int groups, uint8_t *at, int r) {
-    uint32_t *out = (uint32_t *) (void *) at + r;
-    for (int p = 0; p < groups/2; p++) {
-        const int16_t first = groups == 8 ? m[2*p] : m[p], last = groups == 8 ? m[2*p + 1] : m[8 + p];
-        out[p*PANEL_ROWS] = (uint16_t) first | (uint32_t) (uint16_t) last << 16;
-    }
-}
-
-#define PANEL_SCALES(tag, groups, min)                                                           \
-    static void panel_scales_##tag(const block_##tag *w, uint8_t *panel, int r) {                \
-        int16_t scale[16], mins[16];                                                            \
-        vs s, m;                                                                                \
-        scales_##tag(w, &s, &m);                                                                \
-        vs_store(scale, s);                                                                     \
-        vs_store(mins, m);                                                                      \
-        panel_scale_words(scale, groups, panel + PANEL_ROWS*256, r);                             \
-        if (min) panel_min_pairs(mins, groups, panel + PANEL_ROWS*(256 + groups*4), r);                \
-    }
-PANEL_SCALES(q2_K, 16, 1)
-PANEL_SCALES(q3_K, 16, 0)
-PANEL_SCALES(q4_K,  8, 1)
-PANEL_SCALES(q5_K, 16, 1)
-PANEL_SCALES(q6_K, 16, 0)
+#if WIDE_SCALED
+#define SHAPE k_wide                    /* IQ4_XS, IQ2, IQ3_XXS: a scale times a code fits 13 bits, all of a block 32 */
+#define BLOCK    256
+#define GROUP    32
+#define OFFSET   0
+#define MIN      0
+#define PRODUCTS 16
+#define WIDE     1
+#define PARTS    1
+#include "quant_tile.h"
+#define K_SIGNED k_wide
+#else
+#define K_SIGNED k16
+#endif
 
 /* ---- types ---- */
 
-#define T q4_0
-#define SHAPE n32
-#define BLOCK  32
-#define OFFSET 8
-#define MIN    0
-#define WIDE   0
-#define SIGNED 0
-#include "quant_panel.h"
+#define FLOATS(NAME, tag, block)
+#define QUANTISED(NAME, tag, block, fit) \
+    static void gemm_##tag(int64_t k, int64_t rows, const void *w, size_t stride, int columns, const void *tiles, size_t tile_stride, \
+                           float *const *y, void *scratch) { \
+        gemm(&K_JOIN(shape, fit), READ_CODES[GGML_TYPE_##NAME], k, rows, w, stride, columns, tiles, tile_stride, y, scratch); \
+    }
+#include "products.def"
+#undef QUANTISED
 
-#define T q4_1
-#define SHAPE n32_min
-#define BLOCK  32
-#define OFFSET 0
-#define MIN    1
-#define WIDE   0
-#define SIGNED 0
-#include "quant_panel.h"
-
-#define T q5_0
-#define SHAPE n32
-#define BLOCK  32
-#define OFFSET 16
-#define MIN    0
-#define WIDE   0
-#define SIGNED 0
-#include "quant_panel.h"
-
-#define T q5_1
-#define SHAPE n32_min5
-#define BLOCK  32
-#define OFFSET 0
-#define MIN    1
-#define WIDE   0
-#define SIGNED 0
-#include "quant_panel.h"
-
-#define T q8_0
-#define SHAPE n32_bytes
-#define BLOCK  32
-#define OFFSET 0
-#define MIN    0
-#define WIDE   BYTES_WIDE
-#define SIGNED 1
-#include "quant_panel.h"
-
-#define T q2_K
-#define SHAPE k16_min
-#define BLOCK  256
-#define OFFSET 0
-#define MIN    1
-#define WIDE   0
-#define SIGNED 0
-#include "quant_panel.h"
-
-#define T q3_K
-#define SHAPE k16
-#define BLOCK  256
-#define OFFSET 4
-#define MIN    0
-#define WIDE   0
-#define SIGNED 0
-#include "quant_panel.h"
-
-#define T q4_K
-#define SHAPE k32_min
-#define BLOCK  256
-#define OFFSET 0
-#define MIN    1
-#define WIDE   0
-#define SIGNED 0
-#include "quant_panel.h"
-
-#define T q5_K
-#define SHAPE k16_min
-#define BLOCK  256
-#define OFFSET 0
-#define MIN    1
-#define WIDE   0
-#define SIGNED 0
-#include "quant_panel.h"
-
-#define T q6_K
-#define SHAPE k16
-#define BLOCK  256
-#define OFFSET 32
-#define MIN    0
-#define WIDE   0
-#define SIGNED 0
-#include "quant_panel.h"
-
-#define SET(NAME, tag, shape) \
-    k->product[GGML_TYPE_##NAME].tile_columns = TILE_COLUMNS, k->product[GGML_TYPE_##NAME].tile_size = tile_size_##shape, \
-    k->product[GGML_TYPE_##NAME].gemm_scratch = gemm_scratch, \
-    k->product[GGML_TYPE_##NAME].tile = prepare_##tag, k->product[GGML_TYPE_##NAME].gemm = gemm_##tag
+#define QUANTISED(NAME, tag, block, fit) \
+    p = &k->product[GGML_TYPE_##NAME], p->tile_columns = TILE_COLUMNS, p->tile_size = K_JOIN(tile_size, fit); \
+    p->gemm_scratch = gemm_scratch, p->tile = K_JOIN(prepare, fit), p->gemm = gemm_##tag;
 void K(quant_gemm)(struct quant_kernels *k) {
-    SET(Q4_0, q4_0, n32);       SET(Q4_1, q4_1, n32_min);   SET(Q5_0, q5_0, n32);   SET(Q5_1, q5_1, n32_min5);
-    SET(Q8_0, q8_0, n32_bytes); SET(Q2_K, q2_K, k16_min);   SET(Q3_K, q3_K, k16);   SET(Q4_K, q4_K, k32_min);
-    SET(Q5_K, q5_K, k16_min);   SET(Q6_K, q6_K, k16);
+    struct product *p;
+#include "products.def"
 }
+#undef FLOATS
+#undef QUANTISED

@@ -2,22 +2,30 @@
  *     SHAPE     its name,
  *     BLOCK     32 or 256,
  *     GROUP     elements that share an integer scale (blocks of 256),
- *     OFFSET    1 when something is to be taken from each code,
+ *     OFFSET    what is added to codes, so that they are unsigned where products want that (SUM_BITS); the starts take it
+ *               away again; 0: nothing,
  *     MIN       1 when there are minimums,
  *     PRODUCTS  how many products of a code and an activation always fit 16 bits when added: 16 or 8,
- *     WIDE      1 for signed bytes where the set has no product of signed bytes: they stand as int16.
+ *     WIDE      1 for signed bytes where the set has no product of signed bytes: they stand as int16, with their scale in
+ *               blocks of 256,
+ *     PARTS     2 when the halves of a block of 32 have a float scale each, else 1.
  *
  * A block of a panel                                   A block of a tile
  *     codes   [BLOCK/4][PANEL_ROWS][4]                     codes  [BLOCK/4][TILE_COLUMNS][4]
  *     scales  int32 [BLOCK/GROUP][PANEL_ROWS]              starts int32 [BLOCK/SPAN][TILE_COLUMNS]          OFFSET
  *     pairs   int16 [PAIRS][PANEL_ROWS][2] MIN             pairs  int16 [PAIRS][TILE_COLUMNS][2]            MIN
- *     d       float [PANEL_ROWS]                           d_a    float [TILE_COLUMNS]
+ *     d       float [PARTS][PANEL_ROWS]                    d_a    float [TILE_COLUMNS]
  *     dmin    float [PANEL_ROWS]           MIN             d_a*qsum float [TILE_COLUMNS]                    MIN of 32
  * (scales and pairs of minimums and of sums of activations in blocks of 256 only; WIDE codes are int16 in pairs, [BLOCK/2][..][2]). A scale is applied after SPAN
  * elements: as many as the sums of the instruction set have room for. */
 
+#if SUM_BITS == 0
+#undef  OFFSET
+#define OFFSET 0
+#endif
+
 #define S(name) K_JOIN(name, SHAPE)
-#define SCALED (BLOCK == 256)
+#define SCALED (BLOCK == 256 && !WIDE)
 #define STEP   (WIDE ? 2 : 4)           /* elements a dword holds */
 
 enum {
@@ -26,7 +34,7 @@ enum {
     S(SPANS)    = BLOCK/S(SPAN),
     S(STEPS)    = S(SPAN)/STEP,
     S(PAIRS)    = 128/GROUP,
-    S(PANEL)    = PANEL_ROWS*(BLOCK/STEP*4 + (SCALED ? BLOCK/GROUP*4 : 0) + (SCALED && MIN ? S(PAIRS)*4 : 0) + 4 + MIN*4),
+    S(PANEL)    = PANEL_ROWS*(BLOCK/STEP*4 + (SCALED ? BLOCK/GROUP*4 : 0) + (SCALED && MIN ? S(PAIRS)*4 : 0) + PARTS*4 + MIN*4),
     S(TILE)     = TILE_COLUMNS*(BLOCK/STEP*4 + (OFFSET ? S(SPANS)*4 : 0) + (SCALED && MIN ? S(PAIRS)*4 : 0) + 4 + (!SCALED && MIN)*4)
 };
 
@@ -45,18 +53,21 @@ static inline void S(four)(const uint8_t *w, const uint8_t *a, tv sum[TILE_VECTO
     }
 }
 
-/* The exact sums of one block. */
-static inline void S(ints)(const uint8_t *w, const uint8_t *a, tv isum[TILE_VECTORS][TILE_COLUMNS]) {
+/* The exact sums of a part of one block. */
+static inline void S(ints)(const uint8_t *w, const uint8_t *a, int part, tv isum[TILE_VECTORS][TILE_COLUMNS]) {
     const int32_t *scales = (const int32_t *) (const void *) (w + PANEL_ROWS*(BLOCK/STEP*4));
     const int32_t *starts = (const int32_t *) (const void *) (a + TILE_COLUMNS*(BLOCK/STEP*4));
     (void) scales, (void) starts;
+    w += part*(S(SPANS)/PARTS*S(STEPS)*PANEL_ROWS*4), a += part*(S(SPANS)/PARTS*S(STEPS)*TILE_COLUMNS*4);
     for (int v = 0; v < TILE_VECTORS; v++) {
         for (int c = 0; c < TILE_COLUMNS; c++) isum[v][c] = t_zero();
     }
-    for (int s = 0; s < S(SPANS); s++) {
+    for (int s = part*S(SPANS)/PARTS; s < (part + 1)*S(SPANS)/PARTS; s++) {
         tv sum[TILE_VECTORS][TILE_COLUMNS];
         for (int c = 0; c < TILE_COLUMNS; c++) {
-            for (int v = 0; v < TILE_VECTORS; v++) sum[v][c] = OFFSET ? t_all(starts + s*TILE_COLUMNS + c) : t_zero();
+            for (int v = 0; v < TILE_VECTORS; v++) {
+                sum[v][c] = WIDE ? isum[v][c] : OFFSET ? t_all(starts + s*TILE_COLUMNS + c) : t_zero();
+            }
         }
         S(four)(w, a, sum);
         if (S(STEPS) > 4)  S(four)(w + 4*PANEL_ROWS*4,  a + 4*TILE_COLUMNS*4,  sum);
@@ -92,73 +103,35 @@ static inline tf S(less_min)(const uint8_t *w, const uint8_t *a, int v, int c, t
 
 static void S(tile)(int blocks, const uint8_t *w, const uint8_t *a, float *acc) {
     for (int b = 0; b < blocks; b++, w += S(PANEL), a += S(TILE)) {
-        const float *d   = (const float *) (const void *) (w + S(PANEL) - PANEL_ROWS*(4 + MIN*4));
+        const float *d   = (const float *) (const void *) (w + S(PANEL) - PANEL_ROWS*(PARTS*4 + MIN*4));
         const float *d_a = (const float *) (const void *) (a + S(TILE) - TILE_COLUMNS*(4 + (!SCALED && MIN)*4));
-        tv isum[TILE_VECTORS][TILE_COLUMNS];
-        S(ints)(w, a, isum);
-        for (int c = 0; c < TILE_COLUMNS; c++) {
-            for (int v = 0; v < TILE_VECTORS; v++) {
-                float *at = acc + (c*TILE_VECTORS + v)*LANES;
-                tf sum = tf_fma(tf_mul(tf_load(d + v*LANES), tf_at(d_a + c)), tf_from_ints(isum[v][c]), tf_load(at));
+        for (int part = 0; part < PARTS; part++, d += PANEL_ROWS) {
+            tv isum[TILE_VECTORS][TILE_COLUMNS];
+            S(ints)(w, a, part, isum);
+            for (int c = 0; c < TILE_COLUMNS; c++) {
+                for (int v = 0; v < TILE_VECTORS; v++) {
+                    float *at = acc + (c*TILE_VECTORS + v)*LANES;
+                    tf sum = tf_fma(tf_mul(tf_load(d + v*LANES), tf_at(d_a + c)), tf_from_ints(isum[v][c]), tf_load(at));
 #if SCALED && MIN
-                sum = S(less_min)(w, a, v, c, sum);
+                    sum = S(less_min)(w, a, v, c, sum);
 #elif MIN
-                sum = tf_fma(tf_load(d + PANEL_ROWS + v*LANES), tf_at(d_a + TILE_COLUMNS + c), sum);
+                    sum = tf_fma(tf_load(d + PANEL_ROWS + v*LANES), tf_at(d_a + TILE_COLUMNS + c), sum);
 #endif
-                tf_store(at, sum);
+                    tf_store(at, sum);
+                }
             }
         }
-    }
-}
-
-/* One block: codes of all columns, each with its d_a and its sums. */
-static void S(tile_block)(const int8_t (*codes)[BLOCK], const float *d_a, const int16_t (*sums)[16], int offset, uint8_t *a) {
-    uint32_t *out = (uint32_t *) (void *) a;
-    (void) offset, (void) sums;
-    for (int j = 0; j < BLOCK/32; j++) {                    /* each reaches into what is written after it */
-        vb u[8];
-        for (int c = 0; c < 8; c++) u[c] = c < TILE_COLUMNS ? vb_load(codes[c] + 32*j) : vb_load(codes[0] + 32*j);
-        if (WIDE) transpose_wide  (u, a + j*(32/STEP)*TILE_COLUMNS*4, TILE_COLUMNS*4);
-        else      transpose_dwords(u, a + j*(32/STEP)*TILE_COLUMNS*4, TILE_COLUMNS*4);
-    }
-    out += TILE_COLUMNS*(BLOCK/STEP);
-#if OFFSET
-    for (int s = 0; s < S(SPANS); s++, out += TILE_COLUMNS) {
-        for (int c = 0; c < TILE_COLUMNS; c++) out[c] = (uint32_t) offset_word(codes[c] + s*S(SPAN), S(SPAN), offset);
-    }
-#endif
-#if SCALED && MIN
-    for (int p = 0; p < S(PAIRS); p++, out += TILE_COLUMNS) {
-        for (int c = 0; c < TILE_COLUMNS; c++) {
-            const int16_t *s = sums[c];
-            const int first = GROUP == 16 ? s[p] : s[2*p] + s[8 + 2*p], last = GROUP == 16 ? s[8 + p] : s[2*p + 1] + s[9 + 2*p];
-            out[c] = (uint16_t) first | (uint32_t) last << 16;
-        }
-    }
-#endif
-    float *floats = (float *) (void *) out;
-    for (int c = 0; c < TILE_COLUMNS; c++) {
-        floats[c] = d_a[c];
-        if (!SCALED && MIN) floats[TILE_COLUMNS + c] = d_a[c]*(float) sums[c][0];
-    }
-}
-
-static void S(prepare)(int64_t k, int n, const float *const *x, int offset, uint8_t *tile) {
-    _Alignas(32) int8_t codes[TILE_COLUMNS][BLOCK] = { 0 };
-    float   d_a[TILE_COLUMNS]      = { 0 };
-    int16_t sums[TILE_COLUMNS][16] = { 0 };
-    for (int64_t b = 0; b < k/BLOCK; b++) {
-        const float *at[TILE_COLUMNS];
-        for (int c = 0; c < n; c++) at[c] = x[c] + b*BLOCK;
-        K(quant_blocks)(BLOCK, n, at, codes[0], d_a, sums);
-        S(tile_block)((const int8_t (*)[BLOCK]) codes, d_a, (const int16_t (*)[16]) sums, offset, tile + b*S(TILE));
     }
 }
 
 _Static_assert(PIECE/BLOCK*S(PANEL) <= PANEL_SIZE_MAX, "scratch is sized for it");
 static size_t S(tile_size)(int64_t k) { return (size_t) (k/BLOCK)*S(TILE); }
 
-static const struct shape S(shape) = { S(tile), BLOCK, S(PANEL), S(TILE) };
+static const struct shape S(shape) = {
+    .tile = S(tile), .block = BLOCK, .group = GROUP, .span = S(SPAN), .offset = OFFSET, .parts = PARTS, .wide = WIDE,
+    .scaled = SCALED, .min = MIN, .panel_size = S(PANEL), .tile_size = S(TILE),
+};
+static void S(prepare)(int64_t k, int n, const float *const *x, void *tile) { prepare(&S(shape), k, n, x, tile); }
 
 #undef S
 #undef SCALED
@@ -170,3 +143,4 @@ static const struct shape S(shape) = { S(tile), BLOCK, S(PANEL), S(TILE) };
 #undef MIN
 #undef PRODUCTS
 #undef WIDE
+#undef PARTS

@@ -1,13 +1,15 @@
 #ifndef QUANT_TYPES_H
 #define QUANT_TYPES_H
 /* How each quantised type reads itself, in the steps of the instruction set: codes of 32 neighbouring weights in their order
- * (unsigned, the offset still in them; signed for Q8_0), and the scales and minimums of a block of 256. */
+ * (unsigned, the offset still in them; signed for Q8_0, IQ4 and NVFP4; magnitudes with the signs apart for IQ2 and IQ3), and the
+ * scales and minimums of a block of 256. */
 
+#include "codes.h"
 #include "quant.h"
 
 /* ---- blocks of 32: one, or two as vi_dot_pair wants them ---- */
 
-static inline uint32_t u32_at(const uint8_t *p) { uint32_t u; memcpy(&u, p, 4); return u; }
+static inline uint32_t u32_at(const void *p) { uint32_t u; memcpy(&u, p, 4); return u; }
 
 static inline vb codes_q4_0(const block_q4_0 *w) { return vb_nibbles(w->qs); }
 static inline vb codes_q4_1(const block_q4_1 *w) { return vb_nibbles(w->qs); }
@@ -33,6 +35,37 @@ static inline void pair_q5_1(const block_q5_1 *w, const block_q5_1 *v, vb u[2]) 
 }
 static inline void pair_q8_0(const block_q8_0 *w, const block_q8_0 *v, vb u[2]) {
     u[0] = vb_halves(w->qs, v->qs), u[1] = vb_halves(w->qs + 16, v->qs + 16);
+}
+
+static const int8_t fp4_above_12[16] = { 12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0 };
+
+static inline vb codes_iq4_nl(const block_iq4_nl *w) { return vb_lookup(iq4_values,   vb_nibbles(w->qs)); }
+static inline vb codes_mxfp4 (const block_mxfp4  *w) { return vb_lookup(fp4_above_12, vb_nibbles(w->qs)); }
+static inline void nibble_pair_lookup(const int8_t table[16], const uint8_t *first, const uint8_t *last, vb u[2]) {
+    nibble_pair(first, last, u);
+    u[0] = vb_lookup(table, u[0]), u[1] = vb_lookup(table, u[1]);
+}
+static inline void pair_iq4_nl(const block_iq4_nl *w, const block_iq4_nl *v, vb u[2]) { nibble_pair_lookup(iq4_values, w->qs, v->qs, u); }
+static inline void pair_mxfp4(const block_mxfp4 *w, const block_mxfp4 *v, vb u[2]) { nibble_pair_lookup(fp4_above_12, w->qs, v->qs, u); }
+
+/* ---- blocks of 64 and 128: a part of 32, or a pair of parts ---- */
+
+static inline vb codes_q1_0(const block_q1_0 *w, int part) { return vb_and(vb_where(u32_at(w->qs + 4*part)), vb_set(2)); }
+static inline void pair_q1_0(const block_q1_0 *w, int part, vb u[2]) {
+    vb_where_pair(w->qs + 4*part, u);
+    u[0] = vb_and(u[0], vb_set(2)), u[1] = vb_and(u[1], vb_set(2));
+}
+static inline uint64_t two_words(const uint8_t *first, const uint8_t *last) { return u32_at(first) | (uint64_t) u32_at(last) << 32; }
+static inline vb codes_q2_0(const block_q2_0 *w, int part) { return vb_quarters(two_words(w->qs + 8*part, w->qs + 8*part + 4)); }
+static inline void pair_q2_0(const block_q2_0 *w, int part, vb u[2]) {
+    (void) part;
+    u[0] = vb_quarters(two_words(w->qs, w->qs + 8)), u[1] = vb_quarters(two_words(w->qs + 4, w->qs + 12));
+}
+static inline vb codes_nvfp4(const block_nvfp4 *w, int part) { return vb_lookup(fp4_values, vb_zip_eights(vb_nibbles(w->qs + 16*part))); }
+static inline void pair_nvfp4(const block_nvfp4 *w, int part, vb u[2]) {
+    const vb v = vb_load(w->qs), low = vb_lookup(fp4_values, vb_bits(v, 0, 15)), high = vb_lookup(fp4_values, vb_bits(v, 4, 15));
+    (void) part;
+    u[0] = vb_even_eights(low, high), u[1] = vb_odd_eights(low, high);
 }
 
 /* ---- blocks of 256: codes of elements 32j .. 32j+31 ---- */
@@ -76,5 +109,140 @@ static inline void scales_q5_K(const block_q5_K *w, vs *s, vs *m) {
     *s = vs_eight(scales), *m = vs_eight(mins);
 }
 static inline void scales_q6_K(const block_q6_K *w, vs *s, vs *m) { *m = *s = vs_signed(w->scales); }
+
+/* ---- three values ---- */
+
+#define EVERY_BYTE(x) (UINT64_C(0x0101010101010101)*(x))
+
+static inline vb codes_tq2_0(const block_tq2_0 *w, int j) { return vb_bits(vb_load(w->qs + j/4*32), j%4*2, 3); }
+
+/* The trit on top of each byte: v*3 >= 256 from 86 on, >= 512 from 171 on. */
+static inline vb trits(vb v) { return vb_sub(vb_set(0), vb_add(vb_at_least(v, 86), vb_at_least(v, 171))); }
+/* Bytes times a power of three bring the trits of one plane to the top: of planes of 32 bytes five, of 16 bytes five, of 4 bytes
+ * four. */
+static inline vb codes_tq1_0(const block_tq1_0 *w, int j) {
+#define FOUR_OF(a)         a, a, a, a
+#define EIGHT_OF(a)        FOUR_OF(a), FOUR_OF(a)
+#define PLANES(a, b)       { EIGHT_OF(a), EIGHT_OF(b) }
+    static const uint16_t powers[8][16] = {                             /* of each two neighbours */
+        PLANES(1, 1), PLANES(3, 3), PLANES(9, 9), PLANES(27, 27), PLANES(81, 81), PLANES(1, 3), PLANES(9, 27),
+        { EIGHT_OF(81), 1, 1, 3, 3, 9, 9, 27, 27 },
+    };
+    const uint32_t qh = u32_at(w->qh), tail[4] = { qh, qh, qh, qh };
+    const vb v = j < 5 ? vb_load(w->qs) : vb_halves(w->qs + 32, j < 7 ? (const void *) (w->qs + 32) : tail);
+    return trits(vb_times(v, powers[j]));
+}
+static inline void scales_ones(vs *s, vs *m) { *m = *s = vs_bytes(EVERY_BYTE(1), EVERY_BYTE(1)); }
+static inline void scales_tq1_0(const block_tq1_0 *w, vs *s, vs *m) { (void) w, scales_ones(s, m); }
+static inline void scales_tq2_0(const block_tq2_0 *w, vs *s, vs *m) { (void) w, scales_ones(s, m); }
+
+/* ---- IQ4_XS, IQ3, IQ2, IQ1 ---- */
+
+static inline uint64_t u64_at(const void *p) { uint64_t u; memcpy(&u, p, 8); return u; }
+
+/* The nibbles of four bytes, and the pairs of bits of two, in order, one a byte. */
+static inline uint64_t eight_nibbles(uint64_t x) {
+    x = (x | x << 16) & 0x0000ffff0000ffff;
+    x = (x | x << 8)  & 0x00ff00ff00ff00ff;
+    return (x | x << 4) & EVERY_BYTE(15);
+}
+static inline uint64_t eight_pairs(uint64_t x) {
+    x = (x | x << 24) & 0x000000ff000000ff;
+    x = (x | x << 12) & 0x000f000f000f000f;
+    return (x | x << 6) & EVERY_BYTE(3);
+}
+/* 2s + 1 of one scale a byte: of even groups and of odd ones */
+static inline void scales_odd(uint64_t even, uint64_t odd, vs *s, vs *m) {
+    *m = *s = vs_bytes(even << 1 | EVERY_BYTE(1), odd << 1 | EVERY_BYTE(1));
+}
+
+static inline vb codes_iq4_xs(const block_iq4_xs *w, int j) { return vb_lookup(iq4_values, vb_nibbles(w->qs + 16*j)); }
+static inline void scales_iq4_xs(const block_iq4_xs *w, vs *s, vs *m) {
+    const uint64_t scales = eight_nibbles(u32_at(w->scales_l)) | eight_pairs(w->scales_h) << 4;
+    *m = *s = vs_minus(vs_bytes(scales, scales), 32);
+}
+
+/* Signs as bytes of 1 and -1: eight from seven bits, whose number the eighth makes even; from a bit each. */
+static inline vb even_signs_4(uint32_t w) { return vb_eights(book_signs, w & 127, w >> 7 & 127, w >> 14 & 127, w >> 21 & 127); }
+static inline vb signs_of(const void *bits) { return vb_or(vb_where(u32_at(bits)), vb_set(1)); }
+
+static inline vb codes_iq2_xxs(const block_iq2_xxs *w, int j) {
+    const uint8_t *q = (const uint8_t *) (w->qs + 4*j);                 /* little endian, as every machine here is */
+    return vb_eights(book_iq2_xxs, q[0], q[1], q[2], q[3]);
+}
+static inline vb signs_iq2_xxs(const block_iq2_xxs *w, int j) { return even_signs_4(u32_at(w->qs + 4*j + 2)); }
+static inline void scales_iq2_xxs(const block_iq2_xxs *w, vs *s, vs *m) {
+    uint64_t scales = 0;
+    for (int j = 0; j < 8; j++) scales |= (uint64_t) (w->qs[4*j + 3] >> 12) << 8*j;
+    scales_odd(scales, scales, s, m);
+}
+
+static inline vb codes_iq2_xs(const block_iq2_xs *w, int j) {
+    const uint16_t *q = w->qs + 4*j;
+    return vb_eights(book_iq2_xs, q[0] & 511, q[1] & 511, q[2] & 511, q[3] & 511);
+}
+static inline vb signs_iq2_xs(const block_iq2_xs *w, int j) {
+    const uint16_t *q = w->qs + 4*j;
+    return vb_eights(book_signs, q[0] >> 9, q[1] >> 9, q[2] >> 9, q[3] >> 9);
+}
+static inline void scales_iq2_xs(const block_iq2_xs *w, vs *s, vs *m) {
+    const uint64_t scales = u64_at(w->scales);
+    scales_odd(scales & EVERY_BYTE(15), scales >> 4 & EVERY_BYTE(15), s, m);
+}
+
+static inline vb codes_iq2_s(const block_iq2_s *w, int j) {
+    const uint8_t *q = w->qs + 4*j;
+    const unsigned h = w->qh[j];
+    return vb_eights(book_iq2_s, q[0] | (h << 8 & 0x300), q[1] | (h << 6 & 0x300), q[2] | (h << 4 & 0x300), q[3] | (h << 2 & 0x300));
+}
+static inline vb signs_iq2_s(const block_iq2_s *w, int j) { return signs_of(w->qs + 32 + 4*j); }
+static inline void scales_iq2_s(const block_iq2_s *w, vs *s, vs *m) {
+    const uint64_t scales = u64_at(w->scales);
+    scales_odd(scales & EVERY_BYTE(15), scales >> 4 & EVERY_BYTE(15), s, m);
+}
+
+static inline vb codes_iq3_xxs(const block_iq3_xxs *w, int j) { return vb_fours(book_iq3_xxs, w->qs + 8*j, 0); }
+static inline vb signs_iq3_xxs(const block_iq3_xxs *w, int j) { return even_signs_4(u32_at(w->qs + 64 + 4*j)); }
+static inline void scales_iq3_xxs(const block_iq3_xxs *w, vs *s, vs *m) {
+    uint64_t scales = 0;
+    for (int j = 0; j < 8; j++) scales |= (uint64_t) (w->qs[64 + 4*j + 3] >> 4) << 8*j;
+    scales_odd(scales, scales, s, m);
+}
+
+static inline vb codes_iq3_s(const block_iq3_s *w, int j) { return vb_fours(book_iq3_s, w->qs + 8*j, w->qh[j]); }
+static inline vb signs_iq3_s(const block_iq3_s *w, int j) { return signs_of(w->signs + 4*j); }
+static inline void scales_iq3_s(const block_iq3_s *w, vs *s, vs *m) {
+    const uint64_t scales = eight_nibbles(u32_at(w->scales));
+    scales_odd(scales, scales, s, m);
+}
+
+/* In eighths, 9 more: 1, 9, 17 less or plus one. */
+static inline vb codes_iq1_s(const block_iq1_s *w, int j) {
+    const uint8_t *q = w->qs + 4*j;
+    const unsigned h = w->qh[j];
+    const vb v = vb_eights(book_iq1, q[0] | (h << 8 & 0x700), q[1] | (h << 5 & 0x700), q[2] | (h << 2 & 0x700), q[3] | (h >> 1 & 0x700));
+    return vb_add(v, vb_set(2 - (int) (h >> 14 & 2)));
+}
+static inline void scales_iq1_s(const block_iq1_s *w, vs *s, vs *m) {
+    uint64_t scales = 0;
+    for (int j = 0; j < 8; j++) scales |= (uint64_t) (w->qh[j] >> 12 & 7) << 8*j;
+    scales_odd(scales, scales, s, m);
+}
+
+static inline vb codes_iq1_m(const block_iq1_m *w, int j) {
+    static const uint64_t deltas[2] = { EVERY_BYTE(2), 0 };
+    const uint8_t *q = w->qs + 4*j;
+    const unsigned a = w->qh[2*j], b = w->qh[2*j + 1];
+    const vb v = vb_eights(book_iq1, q[0] | (a << 8 & 0x700), q[1] | (a << 4 & 0x700), q[2] | (b << 8 & 0x700), q[3] | (b << 4 & 0x700));
+    return vb_add(v, vb_eights(deltas, a >> 3 & 1, a >> 7, b >> 3 & 1, b >> 7));
+}
+static inline void scales_iq1_m(const block_iq1_m *w, vs *s, vs *m) {
+    const uint64_t words = u64_at(w->scales), three = 0x0007000700070007;
+    scales_odd((words & three) | (words << 2 & three << 8), (words >> 3 & three) | (words >> 1 & three << 8), s, m);
+}
+static inline uint16_t half_iq1_m(const block_iq1_m *w) {
+    const uint64_t high = u64_at(w->scales) & 0xf000f000f000f000;
+    return (uint16_t) (high >> 12 | high >> 24 | high >> 36 | high >> 48);
+}
 
 #endif

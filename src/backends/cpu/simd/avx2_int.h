@@ -25,6 +25,7 @@ static inline vb vb_halves(const void *first, const void *last) {       /* 16 by
     return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(first)), _mm_loadu_si128(last), 1);
 }
 static inline vb vb_or(vb a, vb b) { return _mm256_or_si256(a, b); }
+static inline vb vb_and(vb a, vb b) { return _mm256_and_si256(a, b); }
 /* (byte >> shift) & mask, and the same bits moved up again */
 static inline vb vb_bits(vb v, int shift, int mask) {
     return _mm256_and_si256(_mm256_srli_epi16(v, shift), _mm256_set1_epi8((char) mask));
@@ -35,12 +36,60 @@ static inline vb vb_nibbles(const void *p) {
     const __m256i v = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) p));
     return _mm256_and_si256(_mm256_srlv_epi32(v, _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4)), _mm256_set1_epi8(15));
 }
-/* bit i of 32 as 16 in byte i */
-static inline vb vb_spread(uint32_t bits) {
+/* -1 in byte i where bit i of 32 is set */
+static inline vb vb_where(uint32_t bits) {
     const __m256i bytes = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
     const __m256i each = _mm256_set1_epi64x((long long) 0x8040201008040201);
-    const __m256i v = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32((int32_t) bits), bytes), each);
-    return _mm256_and_si256(_mm256_cmpeq_epi8(v, each), _mm256_set1_epi8(16));
+    return _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32((int32_t) bits), bytes), each), each);
+}
+/* the same of 64 bits: those of bytes 0, 1, 4, 5 and those of bytes 2, 3, 6, 7 */
+static inline void vb_where_pair(const void *p, vb u[2]) {
+    const __m256i bytes = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0404040404040404, 0x0505050505050505);
+    const __m256i each = _mm256_set1_epi64x((long long) 0x8040201008040201);
+    const __m256i v = _mm256_broadcastq_epi64(_mm_loadl_epi64((const __m128i *) p));
+    const __m256i w = _mm256_srli_epi64(v, 16);
+    u[0] = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(v, bytes), each), each);
+    u[1] = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(w, bytes), each), each);
+}
+/* bit i of 32 as 16 in byte i */
+static inline vb vb_spread(uint32_t bits) { return _mm256_and_si256(vb_where(bits), _mm256_set1_epi8(16)); }
+static inline vb vb_set(int x) { return _mm256_set1_epi8((char) x); }
+static inline vb vb_add(vb a, vb b) { return _mm256_add_epi8(a, b); }
+static inline vb vb_sub(vb a, vb b) { return _mm256_sub_epi8(a, b); }
+/* -1 in each byte that is at least n, unsigned */
+static inline vb vb_at_least(vb v, int n) { return _mm256_cmpeq_epi8(_mm256_max_epu8(v, _mm256_set1_epi8((char) n)), v); }
+/* bytes times factors, modulo 256, one for each two neighbours */
+static inline vb vb_times(vb v, const uint16_t factors[16]) {
+    const __m256i f = vb_load(factors), even = _mm256_mullo_epi16(v, f), odd = _mm256_mullo_epi16(_mm256_srli_epi16(v, 8), f);
+    return _mm256_or_si256(_mm256_and_si256(even, _mm256_set1_epi16(255)), _mm256_slli_epi16(odd, 8));
+}
+/* table[byte] for bytes below 16 */
+static inline vb vb_lookup(const int8_t table[16], vb v) {
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) (const void *) table)), v);
+}
+/* of four times eight bytes the second and the third change places */
+static inline vb vb_zip_eights(vb v) { return _mm256_permute4x64_epi64(v, 0xd8); }
+/* eights 0 and 2 of a, each followed by that of b; eights 1 and 3 */
+static inline vb vb_even_eights(vb a, vb b) { return _mm256_unpacklo_epi64(a, b); }
+static inline vb vb_odd_eights(vb a, vb b) { return _mm256_unpackhi_epi64(a, b); }
+/* magnitudes and signs, bytes of 1 and -1 */
+static inline vb vb_signed(vb size, vb signs) { return _mm256_sign_epi8(size, signs); }
+/* the pairs of bits of eight bytes, in order */
+static inline vb vb_quarters(uint64_t bytes) {
+    const __m256i v = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long) bytes));
+    const __m256i w = _mm256_or_si256(v, _mm256_slli_epi32(v, 12));
+    return _mm256_and_si256(_mm256_or_si256(w, _mm256_slli_epi32(w, 6)), _mm256_set1_epi8(3));
+}
+/* entries of a table of eight bytes each; eight of four bytes, with a ninth bit of their numbers from `high` */
+static inline vb vb_eights(const uint64_t *table, unsigned a, unsigned b, unsigned c, unsigned d) {
+    return _mm256_set_epi64x((long long) table[d], (long long) table[c], (long long) table[b], (long long) table[a]);
+}
+static inline vb vb_fours(const uint32_t *table, const uint8_t *q, unsigned high) {
+    uint64_t two[4];
+    for (int i = 0; i < 4; i++) {
+        two[i] = table[q[2*i] | (high << (8 - 2*i) & 256)] | (uint64_t) table[q[2*i + 1] | (high << (7 - 2*i) & 256)] << 32;
+    }
+    return vb_eights(two, 0, 1, 2, 3);
 }
 
 /* bit `bit` of each byte */
@@ -60,6 +109,9 @@ static inline vs vs_sixteen(__m128i bytes) {            /* in the order of eleme
     const __m128i order = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
     return _mm256_cvtepi8_epi16(_mm_shuffle_epi8(bytes, order));
 }
+static inline vs vs_bytes(uint64_t even, uint64_t odd) {        /* signed, those of even groups apart */
+    return _mm256_cvtepi8_epi16(_mm_set_epi64x((long long) odd, (long long) even));
+}
 static inline vs vs_signed(const void *p) { return vs_sixteen(_mm_loadu_si128((const __m128i *) p)); }
 static inline vs vs_low(const void *p) {
     return vs_sixteen(_mm_and_si128(_mm_loadu_si128((const __m128i *) p), _mm_set1_epi8(15)));
@@ -68,6 +120,7 @@ static inline vs vs_high(const void *p) {
     return vs_sixteen(_mm_and_si128(_mm_srli_epi16(_mm_loadu_si128((const __m128i *) p), 4), _mm_set1_epi8(15)));
 }
 static inline vs vs_minus(vs v, int n) { return _mm256_sub_epi16(v, _mm256_set1_epi16((short) n)); }
+static inline vs vs_load(const int16_t *p) { return _mm256_loadu_si256((const __m256i *) (const void *) p); }
 static inline void vs_store(int16_t *p, vs v) { _mm256_storeu_si256((__m256i *) (void *) p, v); }
 
 /* ---- sums of one row ---- */
@@ -101,16 +154,32 @@ static inline vi vi_dot_signed(vi acc, vb w, const int8_t *q) {
 static inline vi vi_dot_pair_signed(const vb w[2], const int8_t *q) {
     return vi_dot_signed(vi_dot_signed(_mm256_setzero_si256(), w[0], q), w[1], q + 32);
 }
+/* scales j and 8 + j where the products of elements 32j .. 32j+31 are; from a table, since j counts a loop */
+static inline vs vs_spread(vs s, int j) {
+    static const uint32_t places[8] = {
+        0x01000100, 0x03020302, 0x05040504, 0x07060706, 0x09080908, 0x0b0a0b0a, 0x0d0c0d0c, 0x0f0e0f0e,
+    };
+    return _mm256_shuffle_epi8(s, _mm256_set1_epi32((int32_t) places[j]));
+}
 /* acc + scale j times that product; a lane's product of 4 fits 16 bits, so its low half times the scale is all of it */
 static inline vi vi_dot_scaled(vi acc, vb u, const int8_t *q, vs s, int j) {
 #ifdef __AVX512VNNI__
     const __m256i p = _mm256_dpbusd_epi32(_mm256_setzero_si256(), u, vb_load(q));
     return _mm256_dpwssd_epi32(acc, p, _mm256_shuffle_epi8(s, _mm256_set1_epi32((int32_t) 0x80800100 + j*0x0202)));
 #else
-    const __m256i scale = _mm256_shuffle_epi8(s, _mm256_set1_epi16((short) (0x0100 + j*0x0202)));
-    return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(u, vb_load(q)), scale));
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(u, vb_load(q)), vs_spread(s, j)));
 #endif
 }
+/* the same for magnitudes below 128 with signs, and for signed codes above -128 */
+static inline vi vi_dot_scaled_signs(vi acc, vb size, vb signs, const int8_t *q, vs s, int j) {
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(size, _mm256_sign_epi8(vb_load(q), signs)), vs_spread(s, j)));
+}
+static inline vi vi_dot_scaled_signed(vi acc, vb w, const int8_t *q, vs s, int j) {
+    return vi_dot_scaled_signs(acc, _mm256_sign_epi8(w, w), w, q, s, j);
+}
+/* sums of products with codes 0 .. 2 as they may be kept for a block of 256, and as lanes of int32 */
+static inline vi vi_dot_small(vi acc, vb u, const int8_t *q) { return _mm256_add_epi16(acc, _mm256_maddubs_epi16(u, vb_load(q))); }
+static inline vi vi_close_small(vi acc) { return _mm256_madd_epi16(acc, _mm256_set1_epi16(1)); }
 /* lanes that add up to the sum of scale x sum over the 16 groups of a block of 256 */
 static inline vi vi_scaled_sums(vs s, const int16_t *sums) { return _mm256_madd_epi16(s, vb_load(sums)); }
 
@@ -222,6 +291,14 @@ static inline void vb_sums(vb q, int *first, int *last) {
 
 /* ---- tiles: LANES rows a vector, TILE_VECTORS of them by TILE_COLUMNS ---- */
 
+#define READ_CODES      read_codes_avx2
+#define WIDE_SCALED     1       /* signed codes of blocks of 256 stand as int16 with their scale in them */
+
+/* 16 signed codes times a scale as int16 */
+static inline vb t_widen(const int8_t *q, int scale) {
+    return _mm256_mullo_epi16(_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *) (const void *) q)), _mm256_set1_epi16((short) scale));
+}
+
 static inline int32_t twice_16(int x) { return (int32_t) (((uint32_t) x & 0xffff)*0x10001); }
 /* -offset times the sums of q[0 .. span-1], of places 0, 1 and of places 2, 3 of each four, as a pair of int16 */
 static inline int32_t offset_pair(const int8_t *q, int span, int offset) {
@@ -235,6 +312,8 @@ static inline int32_t offset_pair(const int8_t *q, int span, int offset) {
 }
 
 #ifndef TILES_OF_512_BITS
+#define READS_CODES     1       /* codes.c is compiled */
+#define GEMV_OF_ALL     1       /* quant_gemv.c is; wider sets keep its kernels where theirs would be the same */
 enum { LANES = 8, TILE_VECTORS = 2, TILE_COLUMNS = 6 };
 #define SUM_BITS    16          /* of the sums of products, which pair up neighbours; 32: four of them; 0: no limit */
 #define BYTES_WIDE  1           /* signed bytes stand as int16 */
@@ -243,8 +322,6 @@ enum { LANES = 8, TILE_VECTORS = 2, TILE_COLUMNS = 6 };
 typedef __m256i tv;             /* panel bytes, int32 lanes, or pairs of 16-bit sums */
 typedef __m256  tf;
 
-/* codes as they stand in a panel */
-static inline vb   t_codes(vb u, int offset, int is_signed) { (void) offset, (void) is_signed; return u; }
 static inline tv   t_zero(void) { return _mm256_setzero_si256(); }
 static inline tv   t_load(const void *p) { return _mm256_load_si256((const __m256i *) p); }
 static inline tv   t_all(const void *p) { return _mm256_castps_si256(_mm256_broadcast_ss((const float *) p)); }

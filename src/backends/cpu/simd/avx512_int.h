@@ -18,13 +18,10 @@ static inline tv   t_dot_wide(tv sum, tv w, tv a) { return _mm512_add_epi32(sum,
 static inline tv   t_pairs(tv acc, tv w, tv a) { return _mm512_add_epi32(acc, _mm512_madd_epi16(w, a)); }
 
 #ifdef __AVX512VNNI__
+#define GEMV_OF_SOME 1          /* those whose products gain; the others, and all without VNNI, are as they are with AVX2 */
 #define SUM_BITS    32
 #define BYTES_WIDE  0           /* signed bytes become unsigned, 128 more, which the starts take away again */
 #define BYTES_START 128
-static inline vb   t_codes(vb u, int offset, int is_signed) {
-    (void) offset;
-    return is_signed ? _mm256_xor_si256(u, _mm256_set1_epi8((char) 0x80)) : u;
-}
 static inline tv   t_dot(tv sum, tv w, tv a) { return _mm512_dpbusd_epi32(sum, w, a); }
 static inline tv   t_close(tv acc, tv sum) { return _mm512_add_epi32(acc, sum); }
 /* a sum that fits 16 bits is its own low half; the high half meets zero */
@@ -39,7 +36,6 @@ static inline int32_t offset_word(const int8_t *q, int span, int offset) {
 #define SUM_BITS    16
 #define BYTES_WIDE  1
 #define BYTES_START 0
-static inline vb   t_codes(vb u, int offset, int is_signed) { (void) offset, (void) is_signed; return u; }
 static inline tv   t_dot(tv sum, tv w, tv a) { return _mm512_add_epi16(sum, _mm512_maddubs_epi16(w, a)); }
 static inline tv   t_close(tv acc, tv sum) { return _mm512_add_epi32(acc, _mm512_madd_epi16(sum, _mm512_set1_epi16(1))); }
 static inline tv   t_scale(tv acc, tv sum, tv scale) { return _mm512_add_epi32(acc, _mm512_madd_epi16(sum, scale)); }

@@ -38,12 +38,64 @@ static inline vb vb_nibbles(const void *p) {
     const uint8x16_t v = vld1q_u8(p);
     return (vb) { vandq_u8(v, vdupq_n_u8(15)), vshrq_n_u8(v, 4) };
 }
-static inline uint8x16_t spread_16(uint32_t bits) {
+static inline uint8x16_t where_16(uint32_t bits) {
     const uint8x16_t each = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
-    const uint8x16_t v = vcombine_u8(vdup_n_u8((uint8_t) bits), vdup_n_u8((uint8_t) (bits >> 8)));
-    return vandq_u8(vtstq_u8(v, each), vdupq_n_u8(16));
+    return vtstq_u8(vcombine_u8(vdup_n_u8((uint8_t) bits), vdup_n_u8((uint8_t) (bits >> 8))), each);
 }
-static inline vb vb_spread(uint32_t bits) { return (vb) { spread_16(bits), spread_16(bits >> 16) }; }
+static inline vb vb_where(uint32_t bits) { return (vb) { where_16(bits), where_16(bits >> 16) }; }
+static inline void vb_where_pair(const void *p, vb u[2]) {
+    uint32_t a, b;
+    memcpy(&a, p, 4), memcpy(&b, (const char *) p + 4, 4);
+    u[0] = (vb) { where_16(a), where_16(b) }, u[1] = (vb) { where_16(a >> 16), where_16(b >> 16) };
+}
+static inline vb vb_spread(uint32_t bits) {
+    const vb v = vb_where(bits);
+    return (vb) { vandq_u8(v.a, vdupq_n_u8(16)), vandq_u8(v.b, vdupq_n_u8(16)) };
+}
+static inline vb vb_set(int x) { return (vb) { vdupq_n_u8((uint8_t) x), vdupq_n_u8((uint8_t) x) }; }
+static inline vb vb_add(vb x, vb y) { return (vb) { vaddq_u8(x.a, y.a), vaddq_u8(x.b, y.b) }; }
+static inline vb vb_sub(vb x, vb y) { return (vb) { vsubq_u8(x.a, y.a), vsubq_u8(x.b, y.b) }; }
+static inline vb vb_and(vb x, vb y) { return (vb) { vandq_u8(x.a, y.a), vandq_u8(x.b, y.b) }; }
+static inline vb vb_at_least(vb v, int n) {
+    const uint8x16_t x = vdupq_n_u8((uint8_t) n);
+    return (vb) { vcgeq_u8(v.a, x), vcgeq_u8(v.b, x) };
+}
+static inline uint8x16_t times_16(uint8x16_t v, const uint16_t *factors) {
+    const uint16x8_t f = vld1q_u16(factors);
+    return vmulq_u8(v, vreinterpretq_u8_u16(vorrq_u16(f, vshlq_n_u16(f, 8))));
+}
+static inline vb vb_times(vb v, const uint16_t factors[16]) { return (vb) { times_16(v.a, factors), times_16(v.b, factors + 8) }; }
+static inline vb vb_lookup(const int8_t table[16], vb v) {
+    const uint8x16_t t = vreinterpretq_u8_s8(vld1q_s8(table));
+    return (vb) { vqtbl1q_u8(t, v.a), vqtbl1q_u8(t, v.b) };
+}
+static inline uint8x16_t zip_first(uint8x16_t x, uint8x16_t y) {
+    return vreinterpretq_u8_u64(vzip1q_u64(vreinterpretq_u64_u8(x), vreinterpretq_u64_u8(y)));
+}
+static inline uint8x16_t zip_last(uint8x16_t x, uint8x16_t y) {
+    return vreinterpretq_u8_u64(vzip2q_u64(vreinterpretq_u64_u8(x), vreinterpretq_u64_u8(y)));
+}
+static inline vb vb_zip_eights(vb v) { return (vb) { zip_first(v.a, v.b), zip_last(v.a, v.b) }; }
+static inline vb vb_even_eights(vb x, vb y) { return (vb) { zip_first(x.a, y.a), zip_first(x.b, y.b) }; }
+static inline vb vb_odd_eights(vb x, vb y) { return (vb) { zip_last(x.a, y.a), zip_last(x.b, y.b) }; }
+static inline vb vb_signed(vb size, vb signs) { return (vb) { vmulq_u8(size.a, signs.a), vmulq_u8(size.b, signs.b) }; }
+static inline uint8x16_t quarters_4(uint16x4_t bytes) {
+    const uint32x4_t v = vmovl_u16(bytes), w = vorrq_u32(v, vshlq_n_u32(v, 12));
+    return vandq_u8(vreinterpretq_u8_u32(vorrq_u32(w, vshlq_n_u32(w, 6))), vdupq_n_u8(3));
+}
+static inline vb vb_quarters(uint64_t bytes) {
+    const uint16x8_t v = vmovl_u8(vcreate_u8(bytes));
+    return (vb) { quarters_4(vget_low_u16(v)), quarters_4(vget_high_u16(v)) };
+}
+static inline uint8x16_t eights_2(uint64_t a, uint64_t b) { return vreinterpretq_u8_u64(vcombine_u64(vcreate_u64(a), vcreate_u64(b))); }
+static inline vb vb_eights(const uint64_t *table, unsigned a, unsigned b, unsigned c, unsigned d) {
+    return (vb) { eights_2(table[a], table[b]), eights_2(table[c], table[d]) };
+}
+static inline vb vb_fours(const uint32_t *table, const uint8_t *q, unsigned high) {
+    uint32_t v[8];
+    for (unsigned i = 0; i < 8; i++) v[i] = table[q[i] | (high >> i & 1) << 8];
+    return vb_load(v);
+}
 
 static inline uint32_t mask_8(uint8x8_t v, int bit) {
     return vaddv_u8(vshl_u8(vand_u8(vshl_u8(v, vdup_n_s8((int8_t) -bit)), vdup_n_u8(1)), vcreate_s8(0x0706050403020100)));
@@ -70,6 +122,9 @@ static inline vs vs_eight(uint64_t bytes) {
 static inline vs vs_sixteen(int8x16_t v) {
     return vs_of(vmovl_s8(vget_low_s8(vuzp1q_s8(v, v))), vmovl_s8(vget_low_s8(vuzp2q_s8(v, v))));
 }
+static inline vs vs_bytes(uint64_t even, uint64_t odd) {
+    return vs_of(vmovl_s8(vcreate_s8(even)), vmovl_s8(vcreate_s8(odd)));
+}
 static inline vs vs_signed(const void *p) { return vs_sixteen(vld1q_s8(p)); }
 static inline vs vs_low(const void *p) { return vs_sixteen(vreinterpretq_s8_u8(vandq_u8(vld1q_u8(p), vdupq_n_u8(15)))); }
 static inline vs vs_high(const void *p) { return vs_sixteen(vreinterpretq_s8_u8(vshrq_n_u8(vld1q_u8(p), 4))); }
@@ -77,6 +132,7 @@ static inline vs vs_minus(vs v, int n) {
     const int16x8_t m = vdupq_n_s16((int16_t) n);
     return vs_of(vsubq_s16(vld1q_s16(v.v), m), vsubq_s16(vld1q_s16(v.v + 8), m));
 }
+static inline vs vs_load(const int16_t *p) { vs s; memcpy(s.v, p, sizeof s.v); return s; }
 static inline void vs_store(int16_t *p, vs v) { memcpy(p, v.v, sizeof v.v); }
 
 /* ---- sums of one row ---- */
@@ -107,6 +163,15 @@ static inline vi vi_dot_scaled(vi acc, vb u, const int8_t *q, vs s, int j) {
     const int32x4_t zero = vdupq_n_s32(0);
     return (vi) { vmlaq_n_s32(acc.a, dot_16(zero, u.a, q), s.v[j]), vmlaq_n_s32(acc.b, dot_16(zero, u.b, q + 16), s.v[8 + j]) };
 }
+static inline vi vi_dot_scaled_signed(vi acc, vb w, const int8_t *q, vs s, int j) { return vi_dot_scaled(acc, w, q, s, j); }
+static inline vi vi_dot_scaled_signs(vi acc, vb size, vb signs, const int8_t *q, vs s, int j) {
+    return vi_dot_scaled(acc, vb_signed(size, signs), q, s, j);
+}
+static inline vi vi_dot_signed(vi acc, vb w, const int8_t *q) {
+    return (vi) { dot_16(acc.a, w.a, q), dot_16(acc.b, w.b, q + 16) };
+}
+static inline vi vi_dot_small(vi acc, vb u, const int8_t *q) { return vi_dot_signed(acc, u, q); }
+static inline vi vi_close_small(vi acc) { return acc; }
 static inline int32x4_t pairs_8(const int16_t *s, const int16_t *sums) {
     const int16x8_t x = vld1q_s16(s), y = vld1q_s16(sums);
     return vmlal_high_s16(vmull_s16(vget_low_s16(x), vget_low_s16(y)), x, y);
@@ -135,6 +200,7 @@ static inline float32x4_t halves_4(const uint16_t *p) { return vcvt_f32_f16(vrei
 static inline vf vf_zero(void) { return (vf) { vdupq_n_f32(0), vdupq_n_f32(0) }; }
 static inline vf vf_set(float x) { return (vf) { vdupq_n_f32(x), vdupq_n_f32(x) }; }
 static inline void vf_store(float *p, vf v) { vst1q_f32(p, v.a), vst1q_f32(p + 4, v.b); }
+static inline vf vf_load(const float *p) { return (vf) { vld1q_f32(p), vld1q_f32(p + 4) }; }
 static inline vf vf_mul(vf x, vf y) { return (vf) { vmulq_f32(x.a, y.a), vmulq_f32(x.b, y.b) }; }
 static inline vf vf_fma(vf x, vf y, vf z) { return (vf) { vfmaq_f32(z.a, x.a, y.a), vfmaq_f32(z.b, x.b, y.b) }; }
 static inline vf vf_fnma(vf x, vf y, vf z) { return (vf) { vfmsq_f32(z.a, x.a, y.a), vfmsq_f32(z.b, x.b, y.b) }; }
@@ -163,14 +229,16 @@ enum { LANES = 4, TILE_VECTORS = 4, TILE_COLUMNS = 4 };
 #define SUM_BITS    0
 #define BYTES_WIDE  0
 #define BYTES_START 0
+#define WIDE_SCALED 0
+#define READ_CODES  read_codes_neon
+#define GEMV_OF_ALL 1
+#ifndef __ARM_FEATURE_DOTPROD
+#define READS_CODES 1
+#endif
 
 typedef int32x4_t   tv;
 typedef float32x4_t tf;
 
-static inline vb t_codes(vb u, int offset, int is_signed) {
-    const uint8x16_t by = vdupq_n_u8(is_signed ? 0 : (uint8_t) offset);
-    return (vb) { vsubq_u8(u.a, by), vsubq_u8(u.b, by) };
-}
 static inline tv t_zero(void) { return vdupq_n_s32(0); }
 static inline tv t_load(const void *p) { return vld1q_s32(p); }
 static inline tv t_all(const void *p) { return vld1q_dup_s32(p); }

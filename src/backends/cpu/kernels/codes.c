@@ -1,0 +1,87 @@
+/* How each type reads itself into codes, in the steps of the instruction set. Compiled where registers are 256 bits wide, or
+ * pairs of 128: wider sets use what is there. */
+
+#include <string.h>
+
+#include "kernels.h"
+#include SIMD_INT
+#include "codes.h"
+#include "quant_types.h"
+
+#ifdef READS_CODES
+
+/* bytes: the codes of block w; factor and minimum: floats of it. */
+#define READ_32(tag, bytes, factor, minimum)                                                             \
+    static void read_##tag(const void *row, int64_t first, int n, struct codes *c) {                    \
+        const block_##tag *w = (const block_##tag *) row + first;                                       \
+        for (int i = 0; i < n; i++, w++) {                                                              \
+            vb_store(c->q + 32*i, bytes);                                                               \
+            c->d[i] = factor, c->dmin[i] = minimum;                                                      \
+        }                                                                                               \
+    }
+#define LESS(n, bytes) vb_sub(bytes, vb_set(n))
+#define HALF(h)        float_of_half(h)
+READ_32(q4_0,   LESS( 8, codes_q4_0(w)),  HALF(w->d), 0.0f)
+READ_32(q4_1,   codes_q4_1(w),            HALF(w->d), HALF(w->m))
+READ_32(q5_0,   LESS(16, codes_q5_0(w)),  HALF(w->d), 0.0f)
+READ_32(q5_1,   codes_q5_1(w),            HALF(w->d), HALF(w->m))
+READ_32(q8_0,   codes_q8_0(w),            HALF(w->d), 0.0f)
+READ_32(iq4_nl, codes_iq4_nl(w),          HALF(w->d), 0.0f)
+READ_32(mxfp4,  LESS(12, codes_mxfp4(w)), power_of_2(w->e - 128), 0.0f)
+
+/* Parts of longer blocks. */
+#define READ_PARTS(tag, parts, less)                                                                    \
+    static void read_##tag(const void *row, int64_t first, int n, struct codes *c) {                    \
+        for (int i = 0; i < n; i++) {                                                                   \
+            const block_##tag *w = (const block_##tag *) row + (first + i)/parts;                       \
+            vb_store(c->q + 32*i, LESS(less, codes_##tag(w, (int) ((first + i)%parts))));               \
+            c->d[i] = HALF(w->d);                                                                       \
+        }                                                                                               \
+    }
+READ_PARTS(q1_0, 4, 1)
+READ_PARTS(q2_0, 2, 1)
+
+static void read_nvfp4(const void *row, int64_t first, int n, struct codes *c) {
+    for (int i = 0; i < n; i++) {
+        const block_nvfp4 *w = (const block_nvfp4 *) row + (first + i)/2;
+        const int part = (int) ((first + i)%2);
+        vb_store(c->q + 32*i, codes_nvfp4(w, part));
+        for (int h = 0; h < 2; h++) c->d[2*i + h] = book_e4m3[w->d[2*part + h]];
+    }
+}
+
+/* bytes: the codes of elements 32j .. 32j+31. */
+#define READ_256(tag, bytes, factor, minimum)                                                            \
+    static void read_##tag(const void *row, int64_t first, int n, struct codes *c) {                    \
+        const block_##tag *w = (const block_##tag *) row + first;                                       \
+        vs s, m;                                                                                        \
+        (void) n;                                                                                       \
+        scales_##tag(w, &s, &m);                                                                        \
+        vs_store(c->scale, s), vs_store(c->min, m);                                                     \
+        c->d[0] = factor, c->dmin[0] = minimum;                                                          \
+        for (int j = 0; j < 8; j++) vb_store(c->q + 32*j, bytes);                                       \
+    }
+#define SIGNED(tag) vb_signed(codes_##tag(w, j), signs_##tag(w, j))
+READ_256(q2_K,    codes_q2_K(w, j),              HALF(w->d), HALF(w->dmin))
+READ_256(q3_K,    LESS( 4, codes_q3_K(w, j)),    HALF(w->d), 0.0f)
+READ_256(q4_K,    codes_q4_K(w, j),              HALF(w->d), HALF(w->dmin))
+READ_256(q5_K,    codes_q5_K(w, j),              HALF(w->d), HALF(w->dmin))
+READ_256(q6_K,    LESS(32, codes_q6_K(w, j)),    HALF(w->d), 0.0f)
+READ_256(tq1_0,   LESS( 1, codes_tq1_0(w, j)),   HALF(w->d), 0.0f)
+READ_256(tq2_0,   LESS( 1, codes_tq2_0(w, j)),   HALF(w->d), 0.0f)
+READ_256(iq4_xs,  codes_iq4_xs(w, j),            HALF(w->d), 0.0f)
+READ_256(iq2_xxs, SIGNED(iq2_xxs),               HALF(w->d)*0.125f, 0.0f)
+READ_256(iq2_xs,  SIGNED(iq2_xs),                HALF(w->d)*0.125f, 0.0f)
+READ_256(iq2_s,   SIGNED(iq2_s),                 HALF(w->d)*0.125f, 0.0f)
+READ_256(iq3_xxs, SIGNED(iq3_xxs),               HALF(w->d)*0.25f,  0.0f)
+READ_256(iq3_s,   SIGNED(iq3_s),                 HALF(w->d), 0.0f)
+READ_256(iq1_s,   LESS( 9, codes_iq1_s(w, j)),   HALF(w->d)*0.125f, 0.0f)
+READ_256(iq1_m,   LESS( 9, codes_iq1_m(w, j)),   HALF(half_iq1_m(w))*0.125f, 0.0f)
+
+#define FLOATS(NAME, tag, block)
+#define QUANTISED(NAME, tag, block, tile) [GGML_TYPE_##NAME] = read_##tag,
+read_codes_t *const K(read_codes)[GGML_TYPE_COUNT] = {
+#include "products.def"
+};
+
+#endif
