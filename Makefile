@@ -22,10 +22,14 @@ test:
 bench: all
 	@bench/run
 
+# The tensor library in one file: dist/arenite.c with its headers.
+amalgamation:
+	@python3 scripts/amalgamate.py dist
+
 install: all
 	@cmake --install $(BUILD)
 
 clean:
-	@rm -rf $(BUILD) build-*
+	@rm -rf $(BUILD) build-* dist
 
-.PHONY: all demo test bench install clean
+.PHONY: all demo test bench amalgamation install clean

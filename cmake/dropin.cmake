@@ -14,6 +14,10 @@ target_include_directories(dropin_compare PRIVATE tests)
 target_link_libraries(dropin_compare PRIVATE ggml arenite_flags m)
 set_target_properties(dropin_compare PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
+    add_test(NAME dropin/amalgamation COMMAND ${PROJECT_SOURCE_DIR}/tests/dropin/amalgamation ${PROJECT_BINARY_DIR})
+    set_tests_properties(dropin/amalgamation PROPERTIES LABELS slow TIMEOUT 1200)      # one compiler works on all of it
+endif()
 add_test(NAME dropin/plugin COMMAND dropin_compare $<TARGET_FILE:ggml-arenite> exact)
 foreach(case plugin-in-peer peer-plugin models)
     add_test(NAME dropin/${case} COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/dropin/dropin.py ${case} ${PROJECT_BINARY_DIR})
