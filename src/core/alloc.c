@@ -17,6 +17,7 @@
 
 #include "arenite.h"
 #include "backend_impl.h"
+#include "compiler.h"
 #include "core.h"
 
 #include <stdlib.h>
@@ -139,7 +140,10 @@ struct ggml_backend_buffer *ggml_backend_alloc_ctx_tensors(struct ggml_context *
 /* ---- the graph allocator: what it holds ------------------------------------------------------------------------- */
 
 #define MAX_CHUNKS 16
+#define AHEAD      6            /* nodes: tensors come from memory faster than one by one */
 #define BEFORE     (-1)         /* the position of what is there before the first node; nodes count from 0 */
+
+enum { OPERANDS = 3 };          /* the most sources of an op that works in place */
 
 /* A tensor that has no place of its own elsewhere, or a view of one. */
 struct item {
@@ -150,6 +154,9 @@ struct item {
     int    first, last;         /* of a root: its life, views included */
     int    buffer_id;
     int    n_uses;
+    int    operands[OPERANDS];  /* items of its first sources; -1: none, or elsewhere */
+    bool   output;              /* flagged so */
+    bool   names_memory;        /* a view that nothing computes */
     bool   in_place;
 };
 
@@ -168,6 +175,7 @@ struct arena {
     size_t                planned[MAX_CHUNKS];      /* bytes that the plan takes of each chunk */
     size_t                lower_bound;
     ggml_backend_buffer_t chunks[MAX_CHUNKS];
+    char                 *bases[MAX_CHUNKS];        /* of the chunks */
 };
 
 struct ggml_gallocr {
@@ -183,6 +191,8 @@ struct ggml_gallocr {
     struct block *blocks;
     int          *slots;        /* [n_slots] hash of tensor -> item + 1, 0: free */
     size_t        n_slots;      /* a power of two, at least twice the room */
+    int           n_views, view_room;
+    struct ggml_tensor **views; /* [n_views] views of memory elsewhere that are not initialised yet, some more than once */
 
     /* the plan: blocks placed. As long as a graph's blocks match it its offsets are theirs. */
     int           n_plan;
@@ -229,7 +239,7 @@ void ggml_gallocr_free(ggml_gallocr_t g) {
     for (int a = 0; a < g->n_arenas; a++)
         for (int c = 0; c < MAX_CHUNKS; c++) ggml_backend_buffer_free(g->arenas[a].chunks[c]);
     void *const owned[] = { g->arena_of, g->arenas, g->items, g->blocks, g->slots, g->plan, g->order, g->placed, g->trial,
-                            g->live, g->node_ids, g->leaf_ids, g };
+                            g->live, g->views, g->node_ids, g->leaf_ids, g };
     for (size_t i = 0; i < sizeof owned/sizeof *owned; i++) free(owned[i]);
 }
 
@@ -250,8 +260,6 @@ static size_t slot_of(const struct ggml_gallocr *g, const struct ggml_tensor *t)
     while (g->slots[i] && g->items[g->slots[i] - 1].tensor != t) i = (i + 1) & (g->n_slots - 1);
     return i;
 }
-
-static int item_of(const struct ggml_gallocr *g, const struct ggml_tensor *t) { return g->slots[slot_of(g, t)] - 1; }
 
 static bool make_room(struct ggml_gallocr *g, int room) {
     if (room <= g->room) return true;
@@ -278,7 +286,7 @@ static bool is_ours(const struct ggml_gallocr *g, ggml_backend_buffer_t buffer) 
 }
 
 /* Whether the tensor, or the root it views, was given its memory by somebody else. */
-static bool is_external(const struct ggml_gallocr *g, const struct ggml_tensor *t) {
+static inline bool is_external(const struct ggml_gallocr *g, const struct ggml_tensor *t) {
     const struct ggml_tensor *root = t->view_src ? t->view_src : t;
     return (root->data || root->buffer) && !(root->buffer && is_ours(g, root->buffer));
 }
@@ -291,7 +299,9 @@ static int item_get(struct ggml_gallocr *g, struct ggml_tensor *t, int buffer_id
     const int i = g->n_items++;
     g->slots[slot] = i + 1;
     g->items[i] = (struct item) { .tensor = t, .root = i, .at = BEFORE, .first = INT32_MAX, .last = BEFORE,
-                                  .buffer_id = buffer_id };
+                                  .buffer_id = buffer_id, .operands = { -1, -1, -1 },
+                                  .output = t->flags & GGML_TENSOR_FLAG_OUTPUT,
+                                  .names_memory = t->view_src && t->op == GGML_OP_NONE };
     if (t->view_src) {
         const int root = item_get(g, t->view_src, buffer_id);
         if (root < 0) return -1;
@@ -315,20 +325,39 @@ static int item_given(struct ggml_gallocr *g, struct ggml_tensor *t, int buffer_
     return i;
 }
 
+/* What lies elsewhere needs no place; a view of it may have to be told where its root is. */
+static bool see_external(struct ggml_gallocr *g, struct ggml_tensor *t) {
+    if (!t->view_src || t->buffer || !t->view_src->buffer) return true;
+    if (g->n_views == g->view_room) {
+        if (!grow(&g->views, (size_t) g->view_room*2 + 64, sizeof *g->views)) return false;
+        g->view_room = g->view_room*2 + 64;
+    }
+    g->views[g->n_views++] = t;
+    return true;
+}
+
 static bool see_node(struct ggml_gallocr *g, struct ggml_tensor *t, int at, int buffer_id) {
+    int operands[OPERANDS] = { -1, -1, -1 };
     for (int s = 0; s < GGML_MAX_SRC; s++) {
-        if (!t->src[s] || t->src[s] == t || is_external(g, t->src[s])) continue;
-        const int i = item_given(g, t->src[s], buffer_id);
+        struct ggml_tensor *src = t->src[s];
+        if (!src || src == t) continue;
+        if (is_external(g, src)) {
+            if (!see_external(g, src)) return false;
+            continue;
+        }
+        const int i = item_given(g, src, buffer_id);
         if (i < 0) return false;
         item_touch(g, i, at);
         g->items[i].n_uses++;
+        if (s < OPERANDS) operands[s] = i;
     }
-    if (is_external(g, t)) return true;
+    if (is_external(g, t)) return see_external(g, t);
     const bool given = t->op == GGML_OP_NONE || t->view_src || t->flags & GGML_TENSOR_FLAG_INPUT;
     const int i = given ? item_given(g, t, buffer_id) : item_get(g, t, buffer_id);
     if (i < 0) return false;
     g->items[i].buffer_id = buffer_id;
     g->items[i].at = given ? BEFORE : at;
+    memcpy(g->items[i].operands, operands, sizeof operands);
     item_touch(g, i, at);
     return true;
 }
@@ -341,17 +370,15 @@ static bool same_layout(const struct ggml_tensor *a, const struct ggml_tensor *b
  * layout of the result. -1: none. */
 static int in_place_block(const struct ggml_gallocr *g, const struct item *x, size_t size) {
     const struct ggml_tensor *t = x->tensor;
-    const bool host = ggml_backend_buft_is_host(g->arenas[g->arena_of[x->buffer_id]].buft);
-    if (!op_can_inplace(t->op, host) || x->at == BEFORE || x->first != x->at) return -1;
-    for (int s = 0; s < GGML_MAX_SRC; s++) {
-        const struct ggml_tensor *src = t->src[s];
-        if (!src || src == t || src->view_offs || !same_layout(src, t) || is_external(g, src)) continue;
-        const int b = g->items[g->items[item_of(g, src)].root].block;
+    int blocks[OPERANDS];
+    if (x->at == BEFORE || x->first != x->at) return -1;
+    if (!op_can_inplace(t->op, ggml_backend_buft_is_host(g->arenas[g->arena_of[x->buffer_id]].buft))) return -1;
+    for (int s = 0; s < OPERANDS; s++) blocks[s] = x->operands[s] < 0 ? -1 : g->items[g->items[x->operands[s]].root].block;
+    for (int s = 0; s < OPERANDS; s++) {
+        const int b = blocks[s];
         if (b < 0 || g->blocks[b].last != x->at || g->blocks[b].size < size || g->blocks[b].arena != g->arena_of[x->buffer_id]) continue;
-        int n = 0;
-        for (int o = 0; o < GGML_MAX_SRC; o++)
-            if (t->src[o] && !is_external(g, t->src[o]) && g->items[g->items[item_of(g, t->src[o])].root].block == b) n++;
-        if (n == 1) return b;
+        const struct ggml_tensor *src = g->items[x->operands[s]].tensor;
+        if ((blocks[0] == b) + (blocks[1] == b) + (blocks[2] == b) == 1 && !src->view_offs && same_layout(src, t)) return b;
     }
     return -1;
 }
@@ -360,10 +387,7 @@ static bool make_blocks(struct ggml_gallocr *g) {
     size_t total = 0;
     for (int i = 0; i < g->n_items; i++) {
         struct item *x = &g->items[i];
-        const struct ggml_tensor *t = x->tensor;
-        /* a view that nobody reads and nothing computes only names memory */
-        const bool kept = t->flags & GGML_TENSOR_FLAG_OUTPUT || (x->n_uses == 0 && !(t->view_src && t->op == GGML_OP_NONE));
-        if (kept) item_touch(g, i, g->end);
+        if (x->output || (x->n_uses == 0 && !x->names_memory)) item_touch(g, i, g->end);
         x->block = -1;
     }
     g->n_blocks = 0;
@@ -390,14 +414,19 @@ static bool make_blocks(struct ggml_gallocr *g) {
 }
 
 static bool describe(struct ggml_gallocr *g, struct ggml_cgraph *graph, const int *node_ids, const int *leaf_ids) {
-    g->n_items = g->n_blocks = 0;
+    g->n_items = g->n_blocks = g->n_views = 0;
     if (!make_room(g, graph->n_nodes + graph->n_leafs + 2)) return false;
     memset(g->slots, 0, g->n_slots*sizeof *g->slots);
     g->end = graph->n_nodes;
     bool ok = true;
     for (int i = 0; i < graph->n_leafs && ok; i++)
-        ok = is_external(g, graph->leafs[i]) || item_given(g, graph->leafs[i], leaf_ids ? leaf_ids[i] : 0) >= 0;
-    for (int i = 0; i < graph->n_nodes && ok; i++) ok = see_node(g, graph->nodes[i], i, node_ids ? node_ids[i] : 0);
+        ok = is_external(g, graph->leafs[i]) ? see_external(g, graph->leafs[i])
+                                             : item_given(g, graph->leafs[i], leaf_ids ? leaf_ids[i] : 0) >= 0;
+    for (int i = 0; i < graph->n_nodes && ok; i++) {
+        const struct ggml_tensor *soon = graph->nodes[i + AHEAD < graph->n_nodes ? i + AHEAD : i];
+        PREFETCH(soon), PREFETCH(&soon->op), PREFETCH(soon->src), PREFETCH(&soon->data);
+        ok = see_node(g, graph->nodes[i], i, node_ids ? node_ids[i] : 0);
+    }
     if (ok && make_blocks(g)) return true;
     g->n_items = 0;
     return false;
@@ -604,6 +633,7 @@ static bool hold_plan(struct ggml_gallocr *g) {
             }
             ggml_backend_buffer_free(*chunk);
             *chunk = larger;
+            arena->bases[c] = ggml_backend_buffer_get_base(larger);
             ggml_backend_buffer_set_usage(larger, GGML_BACKEND_BUFFER_USAGE_COMPUTE);
         }
     return true;
@@ -616,26 +646,20 @@ static bool place_item(const struct ggml_gallocr *g, const struct item *x) {
     if (t->view_src) return ggml_backend_view_init(t) == GGML_STATUS_SUCCESS;
     const struct block *b = &g->plan[x->block];
     const struct arena *a = &g->arenas[b->arena];
-    const ggml_backend_buffer_t buffer = a->chunks[b->offset/a->chunk_size];
-    void *at = (char *) ggml_backend_buffer_get_base(buffer) + b->offset%a->chunk_size;
-    return ggml_backend_tensor_alloc(buffer, t, at) == GGML_STATUS_SUCCESS;
+    const size_t chunk = b->offset/a->chunk_size;
+    t->buffer = a->chunks[chunk];               /* the plan is within the buffer: nothing to check again */
+    t->data   = a->bases[chunk] + b->offset%a->chunk_size;
+    return ggml_backend_buffer_init_tensor(t->buffer, t) == GGML_STATUS_SUCCESS;
 }
 
-static bool external_view_init(struct ggml_tensor *t) {
-    return !t || !t->view_src || t->buffer || !t->view_src->buffer || ggml_backend_view_init(t) == GGML_STATUS_SUCCESS;
-}
-
-static bool place_all(struct ggml_gallocr *g, struct ggml_cgraph *graph) {
+static bool place_all(struct ggml_gallocr *g) {
     for (int a = 0; a < g->n_arenas; a++)
         for (int c = 0; c < MAX_CHUNKS; c++) if (g->arenas[a].chunks[c]) ggml_backend_buffer_reset(g->arenas[a].chunks[c]);
     /* roots first: a view may be seen before what it views */
     for (int i = 0; i < g->n_items; i++) if (g->items[i].root == i && !place_item(g, &g->items[i])) return false;
     for (int i = 0; i < g->n_items; i++) if (g->items[i].root != i && !place_item(g, &g->items[i])) return false;
-    for (int i = 0; i < graph->n_leafs; i++) if (!external_view_init(graph->leafs[i])) return false;
-    for (int i = 0; i < graph->n_nodes; i++) {
-        for (int s = 0; s < GGML_MAX_SRC; s++) if (!external_view_init(graph->nodes[i]->src[s])) return false;
-        if (!external_view_init(graph->nodes[i])) return false;
-    }
+    for (int i = 0; i < g->n_views; i++)
+        if (!g->views[i]->buffer && ggml_backend_view_init(g->views[i]) != GGML_STATUS_SUCCESS) return false;
     return true;
 }
 
@@ -691,7 +715,7 @@ bool ggml_gallocr_alloc_graph(ggml_gallocr_t galloc, struct ggml_cgraph *graph) 
     } else if (!describe(galloc, graph, NULL, NULL) || (!plan_holds(galloc) && !make_plan(galloc, false))) {
         return false;
     }
-    return hold_plan(galloc) && place_all(galloc, graph);
+    return hold_plan(galloc) && place_all(galloc);
 }
 
 size_t ggml_gallocr_get_buffer_size(ggml_gallocr_t galloc, int buffer_id) {
