@@ -17,9 +17,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SRC = ROOT/"src"
 CPU = SRC/"backends"/"cpu"
-DIRS = [ROOT/"include", SRC/"core", SRC/"ops", SRC/"quant", SRC/"backends", CPU, CPU/"kernels", CPU/"simd"]
+DIRS = [ROOT/"include", SRC/"core", SRC/"ops", SRC/"quant", SRC/"train", SRC/"backends", CPU, CPU/"kernels", CPU/"simd"]
 PUBLIC = "ggml.h", "ggml-alloc.h", "ggml-backend.h", "ggml-cpu.h", "ggml-opt.h", "gguf.h", "arenite.h", "llama.h"
-SHARED = {"kernels.h", "float.h", "attention.h", "quant_dot.h"}     # the headers of kernels/ that no instruction set changes
+SHARED = {"kernels.h", "float_kernels.h", "attention.h", "quant_dot.h"}     # the headers of kernels/ that no instruction set changes
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>|(\w+)).*$', re.M)
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[A-Za-z_]\w*|\.?\d[\w.]*|\S')
 
@@ -117,6 +117,9 @@ def declared(statement):
     """The names of one declaration."""
     names, level, last, done = set(), 0, None, False
     statement = re.sub(r"__(attribute__|asm__) \( \( .*? \) \)", "", " ".join(statement)).split()
+    pointer = re.match(r"typedef .*?\( \* (\w+) \)", " ".join(statement))
+    if pointer:
+        return {pointer[1]}
     for token in statement:
         if token in ("(", "["):
             if level == 0 and last and not done:
@@ -131,8 +134,6 @@ def declared(statement):
             done, last = token == "=", None
         elif level == 0 and re.match(r"[A-Za-z_]", token):
             last = token
-        elif level == 1 and "typedef" in statement and re.match(r"[A-Za-z_]", token) and statement[statement.index(token) - 1] == "*":
-            names.add(token)                                                    # typedef result (*name)(...)
     if last and not done and len(statement) > 1:
         names.add(last)
     return names - {"const", "void", "int", "char", "float", "double", "_Static_assert", "struct", "enum", "union"}
@@ -231,7 +232,7 @@ def main(dist):
     dist = pathlib.Path(dist)
     dist.mkdir(parents=True, exist_ok=True)
     writer, sections = Writer(), []
-    for folder in ("core", "ops", "quant", "backends", "backends/cpu", "backends/cpu/ops", "backends/cpu/kernels/portable"):
+    for folder in ("core", "ops", "quant", "train", "backends", "backends/cpu", "backends/cpu/ops", "backends/cpu/kernels/portable"):
         for path in sorted((SRC/folder).glob("*.c")):
             sections.append(Section(len(sections), path))
     for isa, header, flags in instruction_sets():

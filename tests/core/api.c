@@ -6,7 +6,6 @@
 #include "ggml-backend.h"
 #include "ggml-cpu.h"
 #include "gguf.h"
-#include "ggml-opt.h"
 #include "check.h"
 
 #define FUNCTION(result, name, parameters) result name parameters;
@@ -39,7 +38,10 @@ static char *text_of(const char *header) {
 static void find_declared(const char *header) {
     char *text = text_of(header);
     for (char *at = text; at && (at = strstr(at, "_API ")); ) {
+        const char *line = at;
+        while (line > text && line[-1] != '\n') line--;
         at += 5;
+        if (*line == '#') continue;
         char *end = at + strcspn(at, "(;{\n"), *name = end;
         if (*end == '\n') end += strcspn(end, "(;{"), name = end;
         if (*end != '(') continue;
@@ -57,13 +59,13 @@ static void find_declared(const char *header) {
 
 int main(void) {
     static const char *const headers[] = {
-        "ggml.h", "ggml-alloc.h", "ggml-backend.h", "ggml-cpu.h", "gguf.h", "ggml-opt.h",
+        "ggml.h", "ggml-alloc.h", "ggml-backend.h", "ggml-cpu.h", "gguf.h",
     };
     for (size_t i = 0; i < sizeof headers/sizeof headers[0]; i++) find_declared(headers[i]);
     for (int i = 0; i < N; i++) {
         CHECK(declared[i] == 1, "%s is declared %d times in the headers", functions[i].name, declared[i]);
         CHECK(functions[i].address, "%s", functions[i].name);
     }
-    CHECK(N == 666, "%d functions", (int) N);
+    CHECK(N == 629, "%d functions", (int) N);
     return DONE();
 }
