@@ -6,6 +6,7 @@
 #include "ggml-alloc.h"
 #include "ggml-backend.h"
 #include "ggml-cpu.h"
+#include "ggml-opt.h"
 #include "gguf.h"
 #include "llama.h"
 #include "arenite.h"

@@ -8,7 +8,7 @@ llama_model_init_from_user|llama_sampler_init_grammar.*)$")
 set(families "^(dequantize_row|quantize_row|quantize)_[a-z0-9_]+[KSM]?(_ref)?$")
 
 set(declared)
-foreach(header include/ggml.h include/ggml-alloc.h include/ggml-backend.h include/ggml-cpu.h include/gguf.h include/arenite.h
+foreach(header include/ggml.h include/ggml-alloc.h include/ggml-backend.h include/ggml-cpu.h include/ggml-opt.h include/gguf.h include/arenite.h
         include/llama.h src/core/core.h src/core/backend_impl.h)
     file(READ ${SOURCE}/${header} text)
     string(REGEX REPLACE "/\\*([^*]|\\*[^/])*\\*/" "" text "${text}")
