@@ -145,9 +145,9 @@ static void views(struct net *n) {
     result(n, ggml_add_inplace(c, rest, ggml_scale(c, ggml_mul_mat(c, weight(n, K), half), 2.0f)));
 }
 
-static const struct { const char *name; void (*build)(struct net *n); int steps; } cases[] = {
-    { "llama", llama, 19 }, { "gemma", gemma, 27 }, { "biases", biases, 2 }, { "experts", experts, 4 }, { "chain", chain, 8 },
-    { "in the way", in_the_way, 7 }, { "views", views, 4 },
+static const struct { const char *name; void (*build)(struct net *n); int few, many; /* steps for few columns and for many */ } cases[] = {
+    { "llama", llama, 19, 20 }, { "gemma", gemma, 27, 26 }, { "biases", biases, 2, 5 }, { "experts", experts, 4, 5 }, { "chain", chain, 8, 4 },
+    { "in the way", in_the_way, 7, 6 }, { "views", views, 4, 5 },
 };
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
@@ -209,7 +209,7 @@ static void same_bytes(ggml_backend_t cpu, int at, enum ggml_type type, int64_t 
     }
     int steps = 0;
     CHECK(arn_cpu_visit_steps(n.graph, 2, count, &steps), "listed");
-    CHECK(planned || (columns < 80 ? steps == cases[at].steps : steps <= cases[at].steps), "%s: %d steps", cases[at].name, steps);
+    CHECK(planned || steps == (columns < 80 ? cases[at].few : cases[at].many), "%s: %d steps", cases[at].name, steps);
     ggml_gallocr_free(galloc);
     ggml_free(n.ctx);
     ggml_free(n.fixed);

@@ -58,10 +58,12 @@ extern const struct cpu_op cpu_ops[GGML_OP_COUNT];
 #include "cpu_ops.def"
 #undef CPU_OP
 
-/* STEP_PRODUCTS (steps.h); and whether two products of one input can share its preparation (ops/matmul.c). */
+/* STEP_PRODUCTS (steps.h); whether two products of one input can share its preparation, and whether the workers meet after it
+ * (ops/matmul.c). */
 struct cpu_step;
 void run_products(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node);
 bool products_alike(const struct ggml_tensor *a, const struct ggml_tensor *b, const struct cpu_kernels *k, int n_threads);
+bool products_meet(const struct ggml_tensor *node, const struct cpu_kernels *k, int n_threads);
 
 bool   supports_any(const struct ggml_tensor *dst);                     /* whatever the builder accepts */
 size_t scratch_none(const struct ggml_tensor *dst, int n_threads);

@@ -5,6 +5,9 @@
  * has the bits of its nodes one by one, and outputs, watched nodes and sources of later nodes need no exception. What is saved
  * are meetings, preparations of one input for several products, and trips to memory.
  *
+ * Many columns are prepared in parts, with the chain that makes them, and the workers meet before they multiply; what is done
+ * with their products is left to the step that reads it next.
+ *
  * A node joins a step only where its memory allows it: while one worker is at a node, another may be at a later or an earlier
  * one, so what they write must not be what the other reads or writes, except for the elements that one part holds of both. A
  * node may also be computed earlier than the graph lists it, past others, when none of these reads or writes its memory. */
@@ -19,8 +22,9 @@
 #include <string.h>
 
 enum {
-    SMALL_WORK = 16384,             /* a node with less work is not worth a meeting: some 5 to 15 us of one core */
-    LOOK_AHEAD = 16                 /* nodes that others may be computed before */
+    SMALL_WORK   = 16384,           /* a node with less work is not worth a meeting: some 5 to 15 us of one core */
+    LOOK_AHEAD   = 16,              /* nodes that others may be computed before */
+    FEW_COLUMNS  = 8                /* of more, pieces of rows far apart cost more than the trip to memory that they save */
 };
 
 static atomic_bool fusing_off;
@@ -142,6 +146,7 @@ struct maker {
     struct ggml_tensor       *before[STEP_NODES], *product[STEP_NODES], *after[STEP_NODES], *passed[LOOK_AHEAD];
     uint8_t                   product_set[STEP_NODES], after_set[STEP_NODES];
     int                       n_before, n_products, n_after, n_passed;
+    bool                      meets;        /* between before and product */
 };
 
 /* The node reads the last of n nodes and has nothing else to do with any of them. */
@@ -154,6 +159,12 @@ static bool follows(tensor node, struct ggml_tensor *const *chain, int n) {
         else for (int i = 0; node->src[s] && i < n; i++) if (!apart(node->src[s], chain[i])) return false;
     }
     return reads;
+}
+
+/* Whatever the chain reads and writes is done with when the workers meet. */
+static bool after_chain(const struct maker *m, tensor node, int shared) {
+    for (int i = 0; i < m->n_before && !m->meets; i++) if (!independent(m->before[i], node, shared)) return false;
+    return true;
 }
 
 /* How many nodes from todo[i] on are each made, row by row, from the one before. */
@@ -175,10 +186,10 @@ static bool add_product(struct maker *m, struct ggml_tensor *node) {
     if (!is_product(node)) return false;
     if (m->n_products && (node->op != first->op || node->src[2] != first->src[2] || !same_place(node->src[1], first->src[1]) ||
                           !products_alike(first, node, m->kernels, m->n_threads))) return false;
-    for (int i = 0; i < m->n_before; i++)   if (!independent(m->before[i], node, NOT_SOURCE_1)) return false;
+    if (m->n_products == 0) m->meets = products_meet(node, m->kernels, m->n_threads);
+    if (!after_chain(m, node, NOT_SOURCE_1) || !can_pass(m, node)) return false;
     for (int i = 0; i < m->n_products; i++) if (!independent(m->product[i], node, NOTHING)) return false;
     for (int i = 0; i < m->n_after; i++)    if (!independent(m->after[i], node, NOTHING)) return false;
-    if (!can_pass(m, node)) return false;
     m->product_set[m->n_products] = (uint8_t) m->n_products;
     m->product[m->n_products++] = node;
     return true;
@@ -204,17 +215,15 @@ static int joined_set(struct maker *m, tensor node) {
 }
 
 static bool add_after(struct maker *m, struct ggml_tensor *node) {
-    if (parts_of(node, m->n_threads) != ELEMENTS) return false;
+    if (parts_of(node, m->n_threads) != ELEMENTS || node->ne[1]*node->ne[2]*node->ne[3] > FEW_COLUMNS) return false;
     const int set = joined_set(m, node);
-    if (set < 0) return false;
-    for (int i = 0; i < m->n_before; i++)   if (!independent(m->before[i], node, NOTHING)) return false;
+    if (set < 0 || !after_chain(m, node, NOTHING) || !can_pass(m, node)) return false;
     for (int i = 0; i < m->n_products; i++) {
         if (!independent(m->product[i], node, m->product_set[i] == set ? RESULTS : NOTHING)) return false;
     }
     for (int i = 0; i < m->n_after; i++) {
         if (!independent(m->after[i], node, m->after_set[i] == set ? RESULTS | SOURCES : NOTHING)) return false;
     }
-    if (!can_pass(m, node)) return false;
     m->after_set[m->n_after] = (uint8_t) set;
     m->after[m->n_after++] = node;
     return true;
@@ -243,6 +252,7 @@ static bool make_products(struct maker *m, struct cpu_steps *s, struct cpu_step 
         else m->passed[m->n_passed++] = node;
     }
     step->kind   = STEP_PRODUCTS;
+    step->meets  = m->meets;
     step->before = (uint8_t) m->n_before, step->products = (uint8_t) m->n_products;
     for (int j = 0; j < m->n_before; j++)   put(s, step, m->before[j], 0);
     for (int j = 0; j < m->n_products; j++) put(s, step, m->product[j], m->product_set[j]);

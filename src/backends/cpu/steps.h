@@ -18,6 +18,7 @@ struct cpu_step {
     uint8_t       kind, count;
     uint8_t       before, products;     /* of STEP_PRODUCTS: nodes of the chain; products behind them */
     bool          wide;                 /* entered by every worker, else by worker 0 alone */
+    bool          meets;                /* of STEP_PRODUCTS: workers meet between the chain and the products */
     uint8_t       set[STEP_NODES];      /* of STEP_PRODUCTS: nodes of one set share the rows that a worker takes */
 };
 

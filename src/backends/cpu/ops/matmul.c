@@ -115,6 +115,10 @@ bool products_alike(const struct ggml_tensor *a, const struct ggml_tensor *b, co
            x.columns == y.columns && x.unit_columns == y.unit_columns && x.unit_size == y.unit_size;
 }
 
+bool products_meet(const struct ggml_tensor *node, const struct cpu_kernels *k, int n_threads) {
+    return !plan(node, k, n_threads, false).is_private;
+}
+
 bool supports_mul_mat(const struct ggml_tensor *dst) {
     const struct ggml_tensor *w = dst->src[0], *x = dst->src[1];
     return quant_kernels_portable.product[w->type].block &&
@@ -434,6 +438,7 @@ static bool plan_group(const struct cpu_task *t, struct group *g, bool plain) {
         *m = plan(g->node[g->step->before + i], t->k, t->nth, plain);
         if (m->columns == 0) return false;
         if (!plain && m->total > t->scratch_size) return plan_group(t, g, true);      /* planned for another instruction set */
+        if (g->step->meets) m->is_private = false, plan_sizes(m, t->nth);
         if (m->worker_size > g->worker_size) g->worker_size = m->worker_size;
         if (is_set(g, i)) g->blocks += m->slices*ceil_div(m->rows, ROW_BLOCK_MIN);
     }
