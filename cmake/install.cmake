@@ -30,6 +30,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/arenite-config-version.cm
 install(FILES ${PROJECT_BINARY_DIR}/arenite-config.cmake ${PROJECT_BINARY_DIR}/arenite-config-version.cmake
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/arenite)
 
+file(RELATIVE_PATH to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")      # an installed tree may be moved
 foreach(name ggml llama)
     set(requires "")
     if(name STREQUAL llama)

@@ -104,3 +104,10 @@ if(BUILD_SHARED_LIBS AND CMAKE_STRIP AND CMAKE_READELF AND NOT ARENITE_SANITIZE 
 endif()
 
 include(cmake/dropin.cmake)
+
+# documents: their code is built and run against an installed tree; the reference is what the headers say
+if(BUILD_SHARED_LIBS AND TARGET arenite AND NOT ARENITE_SANITIZE)
+    add_test(NAME docs/run COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/docs/run.py ${PROJECT_BINARY_DIR})
+    add_test(NAME docs/reference COMMAND python3 ${PROJECT_SOURCE_DIR}/scripts/reference.py --check)
+    set_tests_properties(docs/run docs/reference PROPERTIES LABELS slow TIMEOUT 600)
+endif()

@@ -175,12 +175,14 @@ static bool cells_init(struct kv_cells *c, uint32_t n, uint32_t n_swa) {
     c->pos   = malloc(n*sizeof *c->pos);
     c->shift = malloc(n*sizeof *c->shift);
     c->seqs  = malloc(n*sizeof *c->seqs);
-    if (!c->pos || !c->shift || !c->seqs) return false;
-    for (uint32_t i = 0; i < n; i++) kv_cell_clear(c, i);
-    kv_recount(c);
-    return true;
+    return c->pos && c->shift && c->seqs;
 }
 
+/* Not before the tensors are there: what cannot be had is not worth touching a page for every cell. */
+static void cells_clear(struct kv_cells *c) {
+    for (uint32_t i = 0; i < c->n; i++) kv_cell_clear(c, i);
+    kv_recount(c);
+}
 
 static bool type_holds(enum ggml_type type, uint32_t head_size, const char *what) {
     if ((int) type >= 0 && type < GGML_TYPE_COUNT && ggml_blck_size(type) > 0 &&
@@ -241,7 +243,10 @@ bool memory_init(struct llama_memory_i *mem, const struct llama_model *m, const 
         kv->cells.keeps = p->swa_full;
         kv->taken = malloc((size_t) p->n_batch*sizeof *kv->taken);
         if (kv->taken && cells_init(&kv->cells, cells_wanted(h, p, i), i == KV_SLIDING ? h->n_swa : 0) &&
-            tensors_init(kv, m, p, i)) continue;
+            tensors_init(kv, m, p, i)) {
+            cells_clear(&kv->cells);
+            continue;
+        }
         log_error("KV cache: out of memory for %u cells", cells_wanted(h, p, i));
         return false;
     }

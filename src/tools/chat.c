@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #ifdef HAVE_EDITLINE
 #include <editline/readline.h>
@@ -97,11 +98,18 @@ static void save(const struct chat *c, const char *path) {
         cJSON_AddStringToObject(o, "content", c->messages[i].content);
         cJSON_AddItemToArray(list, o);
     }
-    char *text = json_text(list);
-    FILE *f = text ? fopen(path, "wb") : NULL;
-    const bool ok = f && fprintf(f, "%s\n", text) > 0;
-    if ((f && fclose(f)) || !ok) fail("%s: %s", path, text ? strerror(errno) : "out of memory");
+    char *text = json_text(list), *part = text ? malloc(strlen(path) + sizeof ".part") : NULL;
+    struct stat there;
+    const bool special = stat(path, &there) == 0 && !S_ISREG(there.st_mode);
+    if (part) sprintf(part, special ? "%s" : "%s.part", path);      /* a file that is there stays until the new one is whole */
+    FILE *f = part ? fopen(part, "wb") : NULL;
+    bool ok = f && fprintf(f, "%s\n", text) > 0;
+    if (f && fclose(f)) ok = false;
+    if (ok && !special && rename(part, path)) ok = false;
+    if (!ok) fail("%s: %s", path, part ? strerror(errno) : "out of memory");
     else fprintf(stderr, "saved %zu messages to %s\n", c->n, path);
+    if (!ok && f && !special) remove(part);
+    free(part);
     free(text);
 }
 

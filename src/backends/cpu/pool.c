@@ -40,6 +40,7 @@ struct worker {
 struct ggml_threadpool {
     struct ggml_threadpool_params params;
     int              n_threads;                             /* worker 0 included: workers[1 .. n_threads-1] run */
+    long             process;                               /* that started them; a child of it has none of them */
     atomic_bool      quit, paused;
     struct cpu_run  *run;                                   /* the job; read only by workers that it includes */
     void           (*work)(struct cpu_run *run, int ith);
@@ -168,7 +169,11 @@ static void worker_wake(struct worker *w) {
     if (atomic_load(&w->asleep)) system_wake(&w->job, 1);
 }
 
+/* A fork copies the memory of a pool and none of its threads: in the child the caller is alone, with the same results. */
+static bool pool_is_ours(const struct ggml_threadpool *pool) { return pool->process == system_process(); }
+
 int pool_grow(struct ggml_threadpool *pool, int n) {
+    if (!pool_is_ours(pool)) return 1;
     if (n > GGML_MAX_N_THREADS) n = GGML_MAX_N_THREADS;
     while (pool->n_threads < n) {
         struct worker *w = &pool->workers[pool->n_threads];
@@ -188,6 +193,7 @@ struct ggml_threadpool *pool_new(const struct ggml_threadpool_params *params) {
     memset(pool, 0, sizeof *pool);
     pool->params    = *params;
     pool->n_threads = 1;
+    pool->process   = system_process();
     atomic_store(&pool->paused, params->paused);
     for (int i = 0; i < GGML_MAX_N_THREADS; i++) pool->spin[i].ns = (int64_t) SPIN_MOST*params->poll/100;
     return pool;
@@ -196,8 +202,9 @@ struct ggml_threadpool *pool_new(const struct ggml_threadpool_params *params) {
 void pool_free(struct ggml_threadpool *pool) {
     if (!pool) return;
     atomic_store(&pool->quit, true);
-    for (int i = 1; i < pool->n_threads; i++) worker_wake(&pool->workers[i]);
-    for (int i = 1; i < pool->n_threads; i++) pthread_join(pool->workers[i].thread, NULL);
+    const int n = pool_is_ours(pool) ? pool->n_threads : 1;
+    for (int i = 1; i < n; i++) worker_wake(&pool->workers[i]);
+    for (int i = 1; i < n; i++) pthread_join(pool->workers[i].thread, NULL);
     ggml_aligned_free(pool, sizeof *pool);
 }
 

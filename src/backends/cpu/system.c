@@ -44,6 +44,8 @@ void system_wake(atomic_uint *word, int n) {
 }
 #endif
 
+long system_process(void) { return (long) getpid(); }
+
 int64_t system_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

@@ -12,6 +12,7 @@ int      system_cores(void);                        /* cores that affinity and t
 uint64_t system_memory(void);                       /* physical bytes, 0 when unknown */
 void     system_cpu_name(char *name, size_t size);  /* "CPU" when unknown */
 int      system_numa_nodes(void);                   /* >= 1 */
+long     system_process(void);                      /* a number of the running process */
 int64_t  system_now(void);                          /* nanoseconds of a steady clock */
 
 /* Sleeps while *word is `old`; may return early. wake: lets up to n sleepers look at the word again. */
