@@ -87,7 +87,7 @@ static struct ggml_tensor *above_zero(struct ggml_context *c) { return ggml_set_
     CASE(mm_q6_K,     1e-5,    ggml_mul_mat(c, of(c, GGML_TYPE_Q6_K, 256, 33, 1), f32(c, 256, 1, 1, 1))) \
     CASE(experts,     1e-5,    ggml_mul_mat_id(c, of(c, GGML_TYPE_Q4_0, 256, 16, 4), f32(c, 256, 2, 6, 1), ids(c, 2, 6))) \
     CASE(leaky_relu,  0,       ggml_leaky_relu(c, X, 0.1f, false)) \
-    CASE(mask_inf,    0,       ggml_soft_max(c, ggml_diag_mask_inf(c, f32(c, 9, 9, 2, 1), 0))) \
+    CASE(mask_inf,    1e-10,    ggml_soft_max(c, ggml_diag_mask_inf(c, f32(c, 9, 9, 2, 1), 0))) \
     CASE(set_rows,    0,       ggml_set_rows(c, of(c, GGML_TYPE_F16, 64, 4, 1), f32(c, 64, 4, 1, 1), long_ids(c, 4))) \
     CASE(conv_2d,     1e-6,    ggml_conv_2d(c, of(c, GGML_TYPE_F16, 3, 3, 4), f32(c, 10, 9, 4, 1), 1, 1, 1, 1, 1, 1)) \
     CASE(conv_up,     1e-6,    ggml_conv_transpose_1d(c, f32(c, 3, 4, 5, 1), f32(c, 9, 5, 1, 1), 2, 0, 1)) \
@@ -136,7 +136,7 @@ static void fill(struct ggml_tensor *t) {
 }
 
 /* The numbers of a result; the caller frees them. */
-static float *numbers(const struct ggml_tensor *t) {
+static inline float *numbers(const struct ggml_tensor *t) {
     const size_t n = (size_t) ggml_nelements(t), bytes = ggml_nbytes(t);
     float *x = malloc(n*sizeof *x);
     void *data = malloc(bytes);
