@@ -111,3 +111,15 @@ if(BUILD_SHARED_LIBS AND TARGET arenite AND NOT ARENITE_SANITIZE)
     add_test(NAME docs/reference COMMAND python3 ${PROJECT_SOURCE_DIR}/scripts/reference.py --check)
     set_tests_properties(docs/run docs/reference PROPERTIES LABELS slow TIMEOUT 600)
 endif()
+
+# the binary interface against that of the last release
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64" AND NOT ARENITE_SANITIZE)
+    add_library(interface_surface MODULE tests/dropin/surface.c)
+    target_include_directories(interface_surface PRIVATE include src/core tests/core)
+    target_compile_definitions(interface_surface PRIVATE GGML_SHARED GGML_BUILD LLAMA_SHARED _POSIX_C_SOURCE=200809L)
+    target_compile_options(interface_surface PRIVATE -g -O0 -w)
+    set_target_properties(interface_surface PROPERTIES C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    add_test(NAME dropin/gate COMMAND ${PROJECT_SOURCE_DIR}/tests/dropin/gate ${PROJECT_SOURCE_DIR}/tests/dropin/release.abi.xz
+        $<TARGET_FILE:interface_surface> ${PROJECT_BINARY_DIR}/tests)
+    set_tests_properties(dropin/gate PROPERTIES SKIP_RETURN_CODE 77)
+endif()

@@ -635,6 +635,15 @@ LLAMA_API bool llama_state_load_file(struct llama_context *ctx, const char *path
 LLAMA_API bool llama_state_save_file(struct llama_context *ctx, const char *path_session, const llama_token *tokens,
     size_t n_token_count);
 
+/* Older names. Those that know no size: dst has room for llama_state_get_size bytes, and src holds a whole state. */
+GGML_DEPRECATED(LLAMA_API size_t llama_get_state_size(struct llama_context *ctx), "use llama_state_get_size");
+GGML_DEPRECATED(LLAMA_API size_t llama_copy_state_data(struct llama_context *ctx, uint8_t *dst), "use llama_state_get_data");
+GGML_DEPRECATED(LLAMA_API size_t llama_set_state_data(struct llama_context *ctx, const uint8_t *src), "use llama_state_set_data");
+GGML_DEPRECATED(LLAMA_API bool llama_load_session_file(struct llama_context *ctx, const char *path_session, llama_token
+    *tokens_out, size_t n_token_capacity, size_t *n_token_count_out), "use llama_state_load_file");
+GGML_DEPRECATED(LLAMA_API bool llama_save_session_file(struct llama_context *ctx, const char *path_session, const llama_token
+    *tokens, size_t n_token_count), "use llama_state_save_file");
+
 /* The same for one sequence, which can be taken up as another. */
 LLAMA_API size_t llama_state_seq_get_size(struct llama_context *ctx, llama_seq_id seq_id);
 LLAMA_API size_t llama_state_seq_get_data(struct llama_context *ctx, uint8_t *dst, size_t size, llama_seq_id seq_id);

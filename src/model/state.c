@@ -466,3 +466,23 @@ size_t llama_state_seq_load_file(struct llama_context *ctx, const char *filepath
     free(s.bytes);
     return ok ? read : 0;
 }
+
+/* ---- older names ------------------------------------------------------------------------------------------------- */
+
+size_t llama_get_state_size(struct llama_context *ctx) { return llama_state_get_size(ctx); }
+
+size_t llama_copy_state_data(struct llama_context *ctx, uint8_t *dst) {
+    return llama_state_get_data(ctx, dst, llama_state_get_size(ctx));
+}
+
+size_t llama_set_state_data(struct llama_context *ctx, const uint8_t *src) { return llama_state_set_data(ctx, src, SIZE_MAX); }
+
+bool llama_load_session_file(struct llama_context *ctx, const char *path_session, llama_token *tokens_out_,
+                             size_t n_token_capacity, size_t *n_token_count_out) {
+    return llama_state_load_file(ctx, path_session, tokens_out_, n_token_capacity, n_token_count_out);
+}
+
+bool llama_save_session_file(struct llama_context *ctx, const char *path_session, const llama_token *tokens,
+                             size_t n_token_count) {
+    return llama_state_save_file(ctx, path_session, tokens, n_token_count);
+}

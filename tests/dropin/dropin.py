@@ -6,9 +6,11 @@ models          the peer's model library over our tensor library, and our model 
                 do what the peer does with its own (scenario.py), for every model of ARENITE_MODELS
 Exit code 77: there is no peer, or no model."""
 
+import ctypes
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -71,6 +73,15 @@ def compare(name, ours, own):
             assert like > LIKE, f"{name}: an embedding of {i}: {like}"
 
 
+def bound(package):
+    """The functions that the package looks up when it is imported."""
+    return re.findall(r'@ctypes_function\(\s*"(\w+)"', (package/"llama_cpp.py").read_text())
+
+
+def exported(lib, name):
+    return hasattr(ctypes.CDLL(str(lib/"libllama.so")), name)
+
+
 def models(build, peer):
     python, lib = os.environ["PEER_PYTHON"], build/"lib"
     found = [m for m in (pathlib.Path(os.environ["ARENITE_MODELS"])/name for name in MODELS) if m.exists()]
@@ -84,10 +95,15 @@ def models(build, peer):
             assert sum(str(lib) in o for o in below["objects"]) == 1 and sum(str(peer) in o for o in below["objects"]) == 1, \
                 f"their model library, our tensor library: {below['objects']}"
             compare(f"{model.name}, our tensor library", below, own)
+            print(f"{model.name}: over our tensor library as over the peer's own")
+            missing = [name for name in bound(peer.parent) if not exported(lib, name)]
+            if missing:                         # then the package cannot even be imported
+                print(f"our model library is not tried under the package, it lacks {' '.join(missing)}")
+                continue
             whole = scenario(LLAMA_CPP_LIB_PATH=lib)
             assert all(str(lib) in o for o in whole["objects"]), f"ours alone: {whole['objects']}"
             compare(f"{model.name}, our model library", whole, own)
-            print(f"{model.name}: as the peer's own")
+            print(f"{model.name}: our model library as the peer's own")
     return found or skip("no models")
 
 
