@@ -26,10 +26,14 @@ bench: all
 amalgamation:
 	@python3 scripts/amalgamate.py dist
 
+# Single kernels and ops, beside their bounds.
+bench-micro: $(BUILD)/CMakeCache.txt
+	@cmake --build $(BUILD) -j $(JOBS) --target bench-micro
+
 install: all
 	@cmake --install $(BUILD)
 
 clean:
 	@rm -rf $(BUILD) build-* dist
 
-.PHONY: all demo test bench amalgamation install clean
+.PHONY: all demo test bench bench-micro amalgamation install clean

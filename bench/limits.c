@@ -1,5 +1,7 @@
 /* The machine's limits, measured: reading memory, multiply-adds of bytes and of floats. One line of JSON:
- * {"threads":n,"read_gb_s":…,"int8_gop_s":…,"f32_gflop_s":…}. Built with the machine's own instructions, for bench/run only.
+ * {"threads":n,"read_gb_s":…,"int8_gop_s":…,"int8_avx2":…,"int8_avx512":…,"int8_vnni":…,"f32_gflop_s":…}. int8_gop_s is the
+ * greatest of those of the instruction sets, 0 where the machine lacks one: bytes from the nearest cache times a register, sums
+ * of 32 bits. Built with the machine's own instructions, for bench/run only.
  *
  *     limits THREADS [SECONDS] */
 
@@ -8,9 +10,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
-#if defined(__AVX512VNNI__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -53,25 +56,33 @@ static double add_floats(struct worker *w) {
     return 2.0*N*ROUNDS;
 }
 
-static double add_bytes(struct worker *w) {
-    (void) w;
-#if defined(__AVX512VNNI__)
-    enum { N = 12, ROUNDS = 100000 };
-    __m512i s[N];
-    const __m512i a = _mm512_set1_epi8(3);
-    __m512i b = _mm512_set1_epi8(2);
-    for (int i = 0; i < N; i++) s[i] = _mm512_set1_epi32(i);
-    for (int r = 0; r < ROUNDS; r++) {
-#pragma GCC unroll 12
-        for (int i = 0; i < N; i++) s[i] = _mm512_dpbusd_epi32(s[i], a, b);
+/* add_bytes_<set>: STEP adds the products of the bytes of a and b to the lanes of s. Other bytes every round, so that no product
+ * can be computed once for all. */
+enum { CHAINS = 12 };
+#define ADD_BYTES(set, vector, step)                                                                    \
+    static double add_bytes_##set(struct worker *w) {                                                   \
+        enum { ROUNDS = 100000 };                                                                       \
+        vector s[CHAINS], b;                                                                            \
+        memset(s, 0, sizeof s), memset(&b, 2, sizeof b);                                                \
+        for (int r = 0; r < ROUNDS; r++) {                                                              \
+            const unsigned char *p = w->data + (r & 63)*64;                                             \
+            _Pragma("GCC unroll 12")                                                                    \
+            for (int i = 0; i < CHAINS; i++) { vector a; memcpy(&a, p + 64*i, sizeof a); s[i] = step; } \
+        }                                                                                               \
+        int32_t lanes[sizeof s/4];                                                                      \
+        memcpy(lanes, s, sizeof s);                                                                     \
+        for (size_t i = 0; i < sizeof s/4; i++) sink += (double) lanes[i];                              \
+        return 2.0*(double) sizeof(vector)*CHAINS*ROUNDS;                                               \
     }
-    for (int i = 1; i < N; i++) s[0] = _mm512_add_epi32(s[0], s[i]);
-    sink += (double) _mm512_reduce_add_epi32(s[0]);
-    return 2.0*64*N*ROUNDS;
-#else
-    return 0;                               /* without a dot product instruction the rate depends on the kernel: not stated */
+#if defined(__AVX2__)
+ADD_BYTES(avx2, __m256i, _mm256_add_epi32(s[i], _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), _mm256_set1_epi16(1))))
 #endif
-}
+#if defined(__AVX512BW__)
+ADD_BYTES(avx512, __m512i, _mm512_add_epi32(s[i], _mm512_madd_epi16(_mm512_maddubs_epi16(a, b), _mm512_set1_epi16(1))))
+#endif
+#if defined(__AVX512VNNI__)
+ADD_BYTES(vnni, __m512i, _mm512_dpbusd_epi32(s[i], a, b))
+#endif
 
 static void *run(void *arg) {
     struct worker *w = arg;
@@ -105,8 +116,19 @@ int main(int argc, char **argv) {
     unsigned char *data = aligned_alloc(4096, READ_BYTES);
     if (!data || threads < 1 || threads > THREADS_MAX) return 1;
     for (size_t i = 0; i < READ_BYTES; i++) data[i] = (unsigned char) (i*7);
-    printf("{\"threads\":%d,\"read_gb_s\":%.2f,\"int8_gop_s\":%.1f,\"f32_gflop_s\":%.1f}\n", threads, measure(read_memory, data, threads, seconds),
-           measure(add_bytes, data, threads, seconds), measure(add_floats, data, threads, seconds));
+    double int8[3] = { 0 }, best = 0;
+#if defined(__AVX2__)
+    int8[0] = measure(add_bytes_avx2, data, threads, seconds);
+#endif
+#if defined(__AVX512BW__)
+    int8[1] = measure(add_bytes_avx512, data, threads, seconds);
+#endif
+#if defined(__AVX512VNNI__)
+    int8[2] = measure(add_bytes_vnni, data, threads, seconds);
+#endif
+    for (int i = 0; i < 3; i++) if (int8[i] > best) best = int8[i];
+    printf("{\"threads\":%d,\"read_gb_s\":%.2f,\"int8_gop_s\":%.1f,\"int8_avx2\":%.1f,\"int8_avx512\":%.1f,\"int8_vnni\":%.1f,\"f32_gflop_s\":%.1f}\n",
+           threads, measure(read_memory, data, threads, seconds), best, int8[0], int8[1], int8[2], measure(add_floats, data, threads, seconds));
     free(data);
     return 0;
 }

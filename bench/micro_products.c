@@ -1,5 +1,9 @@
-/* Times every product of every level that this machine runs: gemm in multiply-adds per cycle, gemv in bytes of weights per
- * second beside what plain reading of the same memory reaches in the same run.
+/* Times every product of every level that this machine runs, in cycles per weight beside its bound, one table a level:
+ *     gemv   a weight met by one column: with weights in the cache, and from memory; the bound is reading the same memory in
+ *            the same run
+ *     gemm   a weight met by one of many columns, in thousandths; the bound is two products of whole registers a cycle, which
+ *            the best of these machines can begin
+ *     activations   what preparing a column for gemm takes, an element
  *
  *     micro_products [NAME OF TYPE | all [rows k columns]]
  *
@@ -76,8 +80,25 @@ static double time_gemm(const struct product *p, int64_t rows, int64_t k, int co
     return best;
 }
 
-static void bench(const struct quant_kernels *q, enum ggml_type type, const char *name, char *memory, int64_t rows, int64_t k, int columns,
-                  double ns, double gb) {
+static double time_gemv(const struct product *p, int64_t rows, int64_t k, const char *w, size_t stride, const void *column, float *y, int rounds) {
+    double best = 1e9;
+    for (int round = 0; round < rounds; round++) {
+        const double start = now();
+        p->gemv(k, rows, w, stride, column, y);
+        if (now() - start < best) best = now() - start;
+    }
+    return best;
+}
+
+/* Multiply-adds of two registers of bytes and of floats. */
+static const struct { int bytes, floats; } widest[CPU_LEVELS] = {
+    [CPU_AVX2] = { 64, 16 }, [CPU_AVX512] = { 128, 32 }, [CPU_AVX512_VNNI] = { 128, 32 }, [CPU_NEON] = { 32, 8 }, [CPU_DOTPROD] = { 32, 8 },
+};
+
+struct machine { double ns, gb; };              /* of a cycle; read a second */
+
+static void bench(const struct quant_kernels *q, int level, enum ggml_type type, const char *name, char *memory, int64_t rows, int64_t k, int columns,
+                  struct machine m) {
     const struct product *p = &q->product[type];
     const size_t stride = ggml_row_size(type, k);
     float *x = malloc(sizeof *x*(size_t) (k*columns)), *y = malloc(sizeof *y*(size_t) (rows*columns + (int64_t) (STREAM/stride)));
@@ -86,34 +107,23 @@ static void bench(const struct quant_kernels *q, enum ggml_type type, const char
     float **ys = malloc(sizeof *ys*(size_t) columns);
     for (int64_t i = 0; i < k*columns; i++) x[i] = (float) ((i*7919) % 2001 - 1000)*0.001f;
     for (int c = 0; c < columns; c++) xs[c] = x + c*k, ys[c] = y + c*rows;
-    printf("%-5s", name);
+    if (p->block == 1) memcpy(column, x, sizeof *x*(size_t) k);
+    else q->quantize(p->block, k, x, column);
+    const int64_t many = (int64_t) (STREAM/stride);
+    const double weight = (double) stride/(double) k;                               /* bytes */
+    const double near = time_gemv(p, 64, k, memory, stride, column, y, 3000)*1e9/m.ns/(double) (64*k);
+    const double far  = time_gemv(p, many, k, memory, stride, column, y, 4)*1e9/m.ns/(double) (many*k), bound = weight/m.gb/m.ns;
+    printf("  %-8s %8.3f %8.3f %8.3f %6.0f %% %7.1f %7.1f", name, near, far, bound, 100*bound/far, weight/near/m.ns, weight/far/m.ns);
     if (p->tile_columns) {
         const size_t tiles_size = p->tile_size(k)*(size_t) (columns/p->tile_columns + 1);
         char *tiles = ggml_aligned_malloc(tiles_size);
         double prepare;
         const double t = time_gemm(p, rows, k, columns, memory, stride, xs, ys, tiles, scratch, &prepare), macs = (double) (rows*k*columns);
-        printf("  gemm %7.1f G op/s %6.1f multiply-adds/cycle   activations %5.2f cycles each", 2*macs/t*1e-9, macs/(t*1e9/ns),
-               prepare*1e9/ns/(double) (k*columns));
+        const double each = t*1e12/m.ns/macs, least = 1e3/(p->block == 1 ? widest[level].floats : widest[level].bytes);
+        printf(" %9.1f %7.1f %5.0f %% %8.1f %9.2f", each, least, 100*least/each, 2*macs/t*1e-9, prepare*1e9/m.ns/(double) (k*columns));
         ggml_aligned_free(tiles, tiles_size);
     }
-    if (p->block == 1) memcpy(column, x, sizeof *x*(size_t) k);
-    else q->quantize(p->block, k, x, column);
-    double best = 1e9;
-    const int64_t many = (int64_t) (STREAM/stride);
-    for (int round = 0; round < 4; round++) {
-        const double start = now();
-        p->gemv(k, many, memory, stride, column, y);
-        if (now() - start < best) best = now() - start;
-    }
-    const double stream = (double) STREAM/best*1e-9;
-    best = 1e9;
-    for (int round = 0; round < 3000; round++) {
-        const double start = now();
-        p->gemv(k, 64, memory, stride, column, y);
-        if (now() - start < best) best = now() - start;
-    }
-    printf("   gemv %5.1f GB/s = %3.0f %% of reading, %5.1f GB/s in cache, %.2f cycles/weight\n", stream, 100*stream/gb, (double) (64*stride)/best*1e-9,
-           best*1e9/ns/(double) (64*k));
+    printf("\n");
     free(x), free(y), free(xs), free(ys);
     ggml_aligned_free(column, 0), ggml_aligned_free(scratch, 0);
 }
@@ -125,16 +135,19 @@ int main(int argc, char **argv) {
     char *memory = ggml_aligned_malloc(STREAM);
     if (!memory) return 1;
     for (size_t i = 0; i < STREAM; i++) memory[i] = (char) (0x20 | (i*2654435761u >> 7 & 0x1f));
-    const double ns = cycle_ns();
+    struct machine m = { .ns = cycle_ns() };
     for (int level = 1; level < CPU_LEVELS; level++) {
         const struct cpu_kernels *kernels = cpu_kernels_at((enum cpu_level) level);
         if (!kernels) continue;
-        const double gb = read_gb(memory);
-        printf("%s: %lld rows, k = %lld, %d columns; %.2f GHz, reading %.1f GB/s\n", cpu_level_name((enum cpu_level) level), (long long) rows,
-               (long long) k, columns, 1/ns, gb);
+        m.gb = read_gb(memory);
+        printf("%s: %lld rows, k = %lld, %d columns; %.2f GHz, reading %.1f GB/s\n"
+               "  %-8s %-40s %-15s %-44s activations\n"
+               "  %-8s %8s %8s %8s %8s %7s %7s %9s %7s %7s %8s\n", cpu_level_name((enum cpu_level) level), (long long) rows, (long long) k, columns,
+               1/m.ns, m.gb, "", "    gemv: cycles a weight", "  GB/s", "gemm: cycles a thousand weights", "type", "cache", "memory", "bound", "",
+               "cache", "memory", "", "bound", "", "G op/s");
         for (size_t i = 0; i < sizeof products/sizeof products[0]; i++) {
             if (!strcmp(only, "all") || !strcmp(only, products[i].name)) {
-                bench(&kernels->q, products[i].type, products[i].name, memory, rows, k, columns, ns, gb);
+                bench(&kernels->q, level, products[i].type, products[i].name, memory, rows, k, columns, m);
             }
         }
     }

@@ -1,0 +1,15 @@
+# `bench-micro`: single kernels and ops timed on this machine (bench/README.md). Built and run only when asked for.
+file(GLOB bench_sources CONFIGURE_DEPENDS bench/micro_*.c)
+add_custom_target(bench-micro)
+foreach(source ${bench_sources})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
+    if(name STREQUAL "micro_ops")           # sees the interface alone, and runs on any library that serves it
+        target_link_libraries(${name} PRIVATE ggml)
+    else()
+        target_link_libraries(${name} PRIVATE ggml_inside)
+    endif()
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+    add_custom_command(TARGET bench-micro POST_BUILD COMMAND ${name})
+    add_dependencies(bench-micro ${name})
+endforeach()
