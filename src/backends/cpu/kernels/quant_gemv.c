@@ -1,5 +1,9 @@
-/* One column times rows of quantised weights: the loop of quant_gemv.h for every type. */
+/* One column times rows of quantised weights. GEMV_ROWS rows at a time, in pieces of some blocks: first each row's piece is read
+ * in one go, since one long stream is what memory is fastest at, and the lanes of its integer sums are kept in a buffer; then
+ * the sums of all rows are reduced together, and the floats follow with a lane for each row. A type has a function of its own
+ * for the first step (quant_gemv.h); the second is shared by all whose scales have one form. */
 
+#include "compiler.h"
 #include "kernels.h"
 #include SIMD_INT
 #include "quant_types.h"
@@ -7,7 +11,7 @@
 
 #if defined(GEMV_OF_ALL) || defined(GEMV_OF_SOME)
 
-enum { AHEAD = 4096 };       /* bytes ahead of the block that is read */
+enum { AHEAD = 4096 };          /* bytes ahead of the block that is read */
 
 /* The integer sums of GEMV_ROWS rows, lanes not yet added, and their float scales: what is read is kept, not used, so that
  * rows missing at the end may hold anything. Blocks of 32 stand in pairs, with d and m in one word. */
@@ -18,45 +22,136 @@ struct piece {
     uint16_t d[64][GEMV_ROWS], dmin[16][GEMV_ROWS];
 };
 
+/* A piece of some rows, and how far from the block that is read the one lies that will be read some time later. */
+struct walk {
+    int       n, rows;          /* blocks, rows */
+    size_t    stride;
+    ptrdiff_t ahead, ahead_last;/* of all rows but the last two, and of these */
+};
+
+struct reader {
+    int    block, parts;        /* elements that share a scale of activations; how many of these a block of weights has */
+    int    piece;               /* most blocks of a piece */
+    int    offset;              /* of codes in blocks of 32; in longer ones `rows` has taken it away */
+    size_t size;                /* of a block of weights */
+    float  unit;                /* what d is to be multiplied by */
+    void (*rows)(const struct walk *p, const char *from, const int8_t *q, const int16_t *sums, struct piece *out);
+    vf   (*floats)(const struct reader *t, int n, const struct piece *in, const float *d_a, const int16_t *sums, vf acc);
+};
+
+/* ---- floats -------------------------------------------------------------------------------------------------------- */
+
+static inline vf scaled(vf d, float d_a, vi isum, vf acc) { return vf_fma(vf_mul(d, vf_set(d_a)), vf_from_ints(isum), acc); }
+
+static vf floats_32(const struct reader *t, int n, const struct piece *in, const float *d_a, const int16_t *sums, vf acc) {
+    for (int b = 0; b < n; b += 2) {
+        vi first, last;
+        vi_reduce_pair(in->isum[b/2][0], &first, &last);
+        acc = scaled(vf_from_halves(in->d[b]), d_a[b], vi_sub(first, vi_set(t->offset*sums[b])), acc);
+        if (b + 1 < n) acc = scaled(vf_from_halves(in->d[b + 1]), d_a[b + 1], vi_sub(last, vi_set(t->offset*sums[b + 1])), acc);
+    }
+    return acc;
+}
+
+static inline vf with_minimum(const uint32_t *dm, float d_a, float d_sum, vi isum, vf acc) {
+    vf d, m;
+    vf_from_pairs(dm, &d, &m);
+    return vf_fma(m, vf_set(d_sum), scaled(d, d_a, isum, acc));
+}
+static vf floats_32_min(const struct reader *t, int n, const struct piece *in, const float *d_a, const int16_t *sums, vf acc) {
+    float d_sums[64];
+    (void) t;
+    for (int b = 0; b < n; b++) d_sums[b] = d_a[b]*(float) sums[b];
+    for (int b = 0; b < n; b += 2) {
+        vi first, last;
+        vi_reduce_pair(in->isum[b/2][0], &first, &last);
+        acc = with_minimum(in->dm[b], d_a[b], d_sums[b], first, acc);
+        if (b + 1 < n) acc = with_minimum(in->dm[b + 1], d_a[b + 1], d_sums[b + 1], last, acc);
+    }
+    return acc;
+}
+
+static vf floats_256(const struct reader *t, int n, const struct piece *in, const float *d_a, const int16_t *sums, vf acc) {
+    (void) sums;
+    for (int b = 0; b < n; b++) {
+        acc = scaled(vf_mul(vf_from_halves(in->d[b]), vf_set(t->unit)), d_a[b], vi_reduce(in->isum[b][0]), acc);
+    }
+    return acc;
+}
+static vf floats_256_min(const struct reader *t, int n, const struct piece *in, const float *d_a, const int16_t *sums, vf acc) {
+    (void) t, (void) sums;
+    for (int b = 0; b < n; b++) {
+        acc = scaled(vf_from_halves(in->d[b]), d_a[b], vi_reduce(in->isum[b][0]), acc);
+        acc = vf_fnma(vf_mul(vf_from_halves(in->dmin[b]), vf_set(d_a[b])), vf_from_ints(vi_reduce(in->msum[b][0])), acc);
+    }
+    return acc;
+}
+
+#ifdef GEMV_OF_ALL
+static vf floats_mxfp4(const struct reader *t, int n, const struct piece *in, const float *d_a, const int16_t *sums, vf acc) {
+    for (int b = 0; b < n; b += 2) {
+        vi first, last;
+        vi_reduce_pair(in->isum[b/2][0], &first, &last);
+        acc = scaled(vf_load(in->f[b]), d_a[b], vi_sub(first, vi_set(t->offset*sums[b])), acc);
+        if (b + 1 < n) acc = scaled(vf_load(in->f[b + 1]), d_a[b + 1], vi_sub(last, vi_set(t->offset*sums[b + 1])), acc);
+    }
+    return acc;
+}
+static vf floats_nvfp4(const struct reader *t, int n, const struct piece *in, const float *d_a, const int16_t *sums, vf acc) {
+    (void) t, (void) sums;
+    for (int b = 0; b < n; b += 2) {
+        vi sum[4];                              /* of the halves of both blocks */
+        vi_reduce_pair(in->isum[b][0], &sum[0], &sum[2]), vi_reduce_pair(in->isum[b + 1][0], &sum[1], &sum[3]);
+        for (int h = 0; h < 4; h++) acc = scaled(vf_load(in->f[2*b + h]), d_a[b + h/2], sum[h], acc);
+    }
+    return acc;
+}
+#endif
+
+/* ---- the loop ------------------------------------------------------------------------------------------------------ */
+
+/* Rows in one piece follow each other in memory. Else what will be read two pieces later is of the next rows, or the next
+ * piece of the first rows, or the first piece of the rows after these. */
+static struct walk walk_at(const struct reader *t, int64_t blocks, int64_t b, int n, int rows, size_t stride) {
+    struct walk p = { n, rows, stride, AHEAD, AHEAD };
+    if (n == blocks) return p;
+    const ptrdiff_t step = (ptrdiff_t) stride, block = (ptrdiff_t) t->size;
+    p.ahead = 2*step;
+    p.ahead_last = b + n < blocks ? (2 - rows)*step + n/t->parts*block : 2*step - b/t->parts*block;
+    return p;
+}
+
+static void gemv(const struct reader *t, int64_t k, int64_t rows, const void *weights, size_t stride, const void *column, float *y) {
+    const int64_t blocks = k/t->block, pieces = (blocks + t->piece - 1)/t->piece;
+    const int64_t most = pieces ? ((blocks + pieces - 1)/pieces + 3)/4*4 : 4;                      /* whole blocks, in pairs */
+    const int8_t  *q    = column;
+    const float   *d_a  = (const float *) (const void *) ((const char *) column + column_d(k));
+    const int16_t *sums = (const int16_t *) (const void *) ((const char *) column + column_sums(t->block, k));
+    const int run = t->block/column_run(t->block);
+    struct piece piece;
+    for (int64_t i = 0; i < rows; i += GEMV_ROWS) {
+        const int n_rows = rows - i < GEMV_ROWS ? (int) (rows - i) : GEMV_ROWS;
+        vf acc = vf_zero();
+        for (int64_t b = 0; b < blocks; b += most) {
+            const int n = (int) (blocks - b < most ? blocks - b : most);
+            const struct walk p = walk_at(t, blocks, b, n, n_rows, stride);
+            t->rows(&p, (const char *) weights + (size_t) i*stride + (size_t) (b/t->parts)*t->size, q + b*t->block, sums + b*run, &piece);
+            acc = t->floats(t, n, &piece, d_a + b, sums + b*run, acc);
+        }
+        if (n_rows == GEMV_ROWS) {
+            vf_store(y + i, acc);
+        } else {
+            float last[GEMV_ROWS];
+            vf_store(last, acc);
+            memcpy(y + i, last, sizeof *y*(size_t) n_rows);
+        }
+    }
+}
+
+/* ---- the types ----------------------------------------------------------------------------------------------------- */
+
 #define VI_DOT_PAIR_0 vi_dot_pair
 #define VI_DOT_PAIR_1 vi_dot_pair_signed
-
-/* How the scale of a block, or of two, comes into the buffer and out of it: a half, as a word with m, or a float. */
-#define PUT_HALVES(out, b, row, w, last) (out)->d[b][row] = (w)->d, (out)->d[(b) + 1][row] = (last)->d
-#define PUT_HALF(out, b, row, w, last)   (out)->d[b][row] = (w)->d
-#define PUT_PAIRS(out, b, row, w, last)  memcpy(&(out)->dm[b][row], w, 4), memcpy(&(out)->dm[(b) + 1][row], (last), 4)
-#define GET_HALF(in, b)                  vf_from_halves((in)->d[b])
-#define PUT_q4_0    PUT_HALVES
-#define GET_q4_0    GET_HALF
-#define PUT_q5_0    PUT_HALVES
-#define GET_q5_0    GET_HALF
-#define PUT_q8_0    PUT_HALVES
-#define GET_q8_0    GET_HALF
-#define PUT_iq4_nl  PUT_HALVES
-#define GET_iq4_nl  GET_HALF
-#define PUT_q1_0    PUT_HALVES
-#define GET_q1_0    GET_HALF
-#define PUT_q2_0    PUT_HALVES
-#define GET_q2_0    GET_HALF
-#define PUT_q4_1    PUT_PAIRS
-#define PUT_q5_1    PUT_PAIRS
-#define PUT_q2_K    PUT_HALF
-#define PUT_q3_K    PUT_HALF
-#define PUT_q4_K    PUT_HALF
-#define PUT_q5_K    PUT_HALF
-#define PUT_q6_K    PUT_HALF
-#define PUT_tq1_0   PUT_HALF
-#define PUT_tq2_0   PUT_HALF
-#define PUT_iq4_xs  PUT_HALF
-#define PUT_iq1_s   PUT_HALF
-#define PUT_iq2_xxs PUT_HALF
-#define PUT_iq2_xs  PUT_HALF
-#define PUT_iq2_s   PUT_HALF
-#define PUT_iq3_xxs PUT_HALF
-#define PUT_iq3_s   PUT_HALF
-#define PUT_iq1_m(out, b, row, w, last)  (out)->d[b][row] = half_iq1_m(w)
-#define PUT_mxfp4(out, b, row, w, last)  (out)->f[b][row] = power_of_2((w)->e - 128), (out)->f[(b) + 1][row] = power_of_2((last)->e - 128)
-#define GET_mxfp4(in, b)                 vf_load((in)->f[b])
 
 #define T q4_0
 #define BLOCK  32
@@ -141,6 +236,10 @@ struct piece {
 #define OFFSET 12
 #define MIN    0
 #define SIGNED 0
+#define PLACE    f
+#define PLACE_T  float
+#define SCALE(w) power_of_2((w)->e - 128)
+#define FLOATS   floats_mxfp4
 #include "quant_gemv.h"
 
 #define T nvfp4
@@ -150,6 +249,7 @@ struct piece {
 #define SIGNED 1
 #define PARTS  2
 #define HALVES 1
+#define FLOATS floats_nvfp4
 #include "quant_gemv.h"
 
 #define T q1_0
@@ -205,6 +305,9 @@ struct piece {
 #define MIN    0
 #define SIGNED 0
 #define UNIT   0.125f
+#define PLACE    d
+#define PLACE_T  uint16_t
+#define SCALE(w) half_iq1_m(w)
 #include "quant_gemv.h"
 
 #define T iq2_xxs

@@ -22,8 +22,9 @@ static inline void nibble_pair(const uint8_t *first, const uint8_t *last, vb u[2
     u[0] = vb_bits(v, 0, 15), u[1] = vb_bits(v, 4, 15);
 }
 static inline void fifth_bit_pair(const uint8_t *first, const uint8_t *last, vb u[2]) {
-    const uint32_t a = u32_at(first), b = u32_at(last);
-    u[0] = vb_or(u[0], vb_spread((a & 0xffff) | b << 16)), u[1] = vb_or(u[1], vb_spread(a >> 16 | (b & 0xffff0000)));
+    vb bits[2];
+    vb_where_pair(first, last, bits);
+    u[0] = vb_or(u[0], vb_and(bits[0], vb_set(16))), u[1] = vb_or(u[1], vb_and(bits[1], vb_set(16)));
 }
 static inline void pair_q4_0(const block_q4_0 *w, const block_q4_0 *v, vb u[2]) { nibble_pair(w->qs, v->qs, u); }
 static inline void pair_q4_1(const block_q4_1 *w, const block_q4_1 *v, vb u[2]) { nibble_pair(w->qs, v->qs, u); }
@@ -52,7 +53,7 @@ static inline void pair_mxfp4(const block_mxfp4 *w, const block_mxfp4 *v, vb u[2
 
 static inline vb codes_q1_0(const block_q1_0 *w, int part) { return vb_and(vb_where(u32_at(w->qs + 4*part)), vb_set(2)); }
 static inline void pair_q1_0(const block_q1_0 *w, int part, vb u[2]) {
-    vb_where_pair(w->qs + 4*part, u);
+    vb_where_pair(w->qs + 4*part, w->qs + 4*part + 4, u);
     u[0] = vb_and(u[0], vb_set(2)), u[1] = vb_and(u[1], vb_set(2));
 }
 static inline uint64_t two_words(const uint8_t *first, const uint8_t *last) { return u32_at(first) | (uint64_t) u32_at(last) << 32; }
@@ -72,14 +73,14 @@ static inline void pair_nvfp4(const block_nvfp4 *w, int part, vb u[2]) {
 
 static inline vb codes_q2_K(const block_q2_K *w, int j) { return vb_bits(vb_load(w->qs + j/4*32), j%4*2, 3); }
 static inline vb codes_q3_K(const block_q3_K *w, int j) {
-    return vb_or(vb_bits(vb_load(w->qs + j/4*32), j%4*2, 3), vb_up(vb_bits(vb_load(w->hmask), j, 1), 2));
+    return vb_or(vb_bits(vb_load(w->qs + j/4*32), j%4*2, 3), vb_field(vb_load(w->hmask), j, 1, 2));
 }
 static inline vb codes_q4_K(const block_q4_K *w, int j) { return vb_bits(vb_load(w->qs + j/2*32), j%2*4, 15); }
 static inline vb codes_q5_K(const block_q5_K *w, int j) {
-    return vb_or(vb_bits(vb_load(w->qs + j/2*32), j%2*4, 15), vb_up(vb_bits(vb_load(w->qh), j, 1), 4));
+    return vb_or(vb_bits(vb_load(w->qs + j/2*32), j%2*4, 15), vb_field(vb_load(w->qh), j, 1, 4));
 }
 static inline vb codes_q6_K(const block_q6_K *w, int j) {
-    return vb_or(vb_bits(vb_load(w->ql + j/4*64 + j%2*32), j%4/2*4, 15), vb_up(vb_bits(vb_load(w->qh + j/4*32), j%4*2, 3), 4));
+    return vb_or(vb_bits(vb_load(w->ql + j/4*64 + j%2*32), j%4/2*4, 15), vb_field(vb_load(w->qh + j/4*32), j%4*2, 3, 4));
 }
 
 /* The six-bit scales and minimums of eight groups, one a byte. */
@@ -92,11 +93,12 @@ static inline void six_bits(const uint8_t s[12], uint64_t *scales, uint64_t *min
 
 static inline void scales_q2_K(const block_q2_K *w, vs *s, vs *m) { *s = vs_low(w->scales), *m = vs_high(w->scales); }
 static inline void scales_q3_K(const block_q3_K *w, vs *s, vs *m) {
-    uint32_t a, b, c, d[4];
-    memcpy(&a, w->scales, 4), memcpy(&b, w->scales + 4, 4), memcpy(&c, w->scales + 8, 4);
-    d[0] = (a      & 0x0f0f0f0f) | (c << 4 & 0x30303030), d[1] = (b      & 0x0f0f0f0f) | (c << 2 & 0x30303030);
-    d[2] = (a >> 4 & 0x0f0f0f0f) | (c      & 0x30303030), d[3] = (b >> 4 & 0x0f0f0f0f) | (c >> 2 & 0x30303030);
-    *m = *s = vs_minus(vs_signed(d), 32);
+    const uint64_t low = 0x0f0f0f0f0f0f0f0f, high = 0x3030303030303030;
+    uint64_t ab;
+    uint32_t c;
+    memcpy(&ab, w->scales, 8), memcpy(&c, w->scales + 8, 4);
+    const uint64_t pairs = c | (uint64_t) (c >> 2) << 32;   /* of bits: the low ones of scales 0 .. 7, above them those of 8 .. 15 */
+    *m = *s = vs_minus(vs_in_order((ab & low) | (pairs << 4 & high), (ab >> 4 & low) | (pairs & high)), 32);
 }
 static inline void scales_q4_K(const block_q4_K *w, vs *s, vs *m) {
     uint64_t scales, mins;

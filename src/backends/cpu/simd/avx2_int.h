@@ -26,11 +26,15 @@ static inline vb vb_halves(const void *first, const void *last) {       /* 16 by
 }
 static inline vb vb_or(vb a, vb b) { return _mm256_or_si256(a, b); }
 static inline vb vb_and(vb a, vb b) { return _mm256_and_si256(a, b); }
-/* (byte >> shift) & mask, and the same bits moved up again */
+/* (byte >> shift) & mask */
 static inline vb vb_bits(vb v, int shift, int mask) {
     return _mm256_and_si256(_mm256_srli_epi16(v, shift), _mm256_set1_epi8((char) mask));
 }
-static inline vb vb_up(vb v, int shift) { return _mm256_slli_epi16(v, shift); }
+/* the bits of `mask`, at `from` in v, moved to `to` */
+static inline vb vb_field(vb v, int from, int mask, int to) {
+    const vb moved = from >= to ? _mm256_srli_epi16(v, from - to) : _mm256_slli_epi16(v, to - from);
+    return _mm256_and_si256(moved, _mm256_set1_epi8((char) (mask << to)));
+}
 /* 16 bytes of nibbles: the low ones first, then the high ones */
 static inline vb vb_nibbles(const void *p) {
     const __m256i v = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) p));
@@ -42,11 +46,13 @@ static inline vb vb_where(uint32_t bits) {
     const __m256i each = _mm256_set1_epi64x((long long) 0x8040201008040201);
     return _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32((int32_t) bits), bytes), each), each);
 }
-/* the same of 64 bits: those of bytes 0, 1, 4, 5 and those of bytes 2, 3, 6, 7 */
-static inline void vb_where_pair(const void *p, vb u[2]) {
+/* the same of twice 32 bits: of the first halves of both, then of the second halves */
+static inline void vb_where_pair(const void *first, const void *last, vb u[2]) {
+    int32_t a, b;
+    memcpy(&a, first, 4), memcpy(&b, last, 4);
     const __m256i bytes = _mm256_setr_epi64x(0, 0x0101010101010101, 0x0404040404040404, 0x0505050505050505);
     const __m256i each = _mm256_set1_epi64x((long long) 0x8040201008040201);
-    const __m256i v = _mm256_broadcastq_epi64(_mm_loadl_epi64((const __m128i *) p));
+    const __m256i v = _mm256_broadcastq_epi64(_mm_insert_epi32(_mm_cvtsi32_si128(a), b, 1));
     const __m256i w = _mm256_srli_epi64(v, 16);
     u[0] = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(v, bytes), each), each);
     u[1] = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(w, bytes), each), each);
@@ -111,6 +117,9 @@ static inline vs vs_sixteen(__m128i bytes) {            /* in the order of eleme
 }
 static inline vs vs_bytes(uint64_t even, uint64_t odd) {        /* signed, those of even groups apart */
     return _mm256_cvtepi8_epi16(_mm_set_epi64x((long long) odd, (long long) even));
+}
+static inline vs vs_in_order(uint64_t first, uint64_t last) {
+    return vs_sixteen(_mm_set_epi64x((long long) last, (long long) first));
 }
 static inline vs vs_signed(const void *p) { return vs_sixteen(_mm_loadu_si128((const __m128i *) p)); }
 static inline vs vs_low(const void *p) {

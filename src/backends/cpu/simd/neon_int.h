@@ -30,9 +30,10 @@ static inline vb vb_bits(vb v, int shift, int mask) {
     const uint8x16_t m = vdupq_n_u8((uint8_t) mask);
     return (vb) { vandq_u8(vshlq_u8(v.a, by), m), vandq_u8(vshlq_u8(v.b, by), m) };
 }
-static inline vb vb_up(vb v, int shift) {
-    const int8x16_t by = vdupq_n_s8((int8_t) shift);
-    return (vb) { vshlq_u8(v.a, by), vshlq_u8(v.b, by) };
+static inline vb vb_field(vb v, int from, int mask, int to) {
+    const int8x16_t by = vdupq_n_s8((int8_t) (to - from));
+    const uint8x16_t m = vdupq_n_u8((uint8_t) (mask << to));
+    return (vb) { vandq_u8(vshlq_u8(v.a, by), m), vandq_u8(vshlq_u8(v.b, by), m) };
 }
 static inline vb vb_nibbles(const void *p) {
     const uint8x16_t v = vld1q_u8(p);
@@ -43,9 +44,9 @@ static inline uint8x16_t where_16(uint32_t bits) {
     return vtstq_u8(vcombine_u8(vdup_n_u8((uint8_t) bits), vdup_n_u8((uint8_t) (bits >> 8))), each);
 }
 static inline vb vb_where(uint32_t bits) { return (vb) { where_16(bits), where_16(bits >> 16) }; }
-static inline void vb_where_pair(const void *p, vb u[2]) {
+static inline void vb_where_pair(const void *first, const void *last, vb u[2]) {
     uint32_t a, b;
-    memcpy(&a, p, 4), memcpy(&b, (const char *) p + 4, 4);
+    memcpy(&a, first, 4), memcpy(&b, last, 4);
     u[0] = (vb) { where_16(a), where_16(b) }, u[1] = (vb) { where_16(a >> 16), where_16(b >> 16) };
 }
 static inline vb vb_spread(uint32_t bits) {
@@ -125,6 +126,7 @@ static inline vs vs_sixteen(int8x16_t v) {
 static inline vs vs_bytes(uint64_t even, uint64_t odd) {
     return vs_of(vmovl_s8(vcreate_s8(even)), vmovl_s8(vcreate_s8(odd)));
 }
+static inline vs vs_in_order(uint64_t first, uint64_t last) { return vs_sixteen(vcombine_s8(vcreate_s8(first), vcreate_s8(last))); }
 static inline vs vs_signed(const void *p) { return vs_sixteen(vld1q_s8(p)); }
 static inline vs vs_low(const void *p) { return vs_sixteen(vreinterpretq_s8_u8(vandq_u8(vld1q_u8(p), vdupq_n_u8(15)))); }
 static inline vs vs_high(const void *p) { return vs_sixteen(vreinterpretq_s8_u8(vshrq_n_u8(vld1q_u8(p), 4))); }
