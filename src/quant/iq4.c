@@ -10,16 +10,11 @@ const int8_t iq4_values[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13,
 
 #define TINY 1e-15f
 
-/* The nearest of the values; halfway the upper one. */
+/* The nearest of the values; halfway the upper one. Counted, not searched: no branch depends on x. */
 static int nearest(float x) {
-    int lo = 0, hi = 15;
-    if (x <= (float) iq4_values[0]) return 0;
-    if (x >= (float) iq4_values[15]) return 15;
-    while (hi - lo > 1) {
-        const int mid = (lo + hi)/2;
-        if (x < (float) iq4_values[mid]) hi = mid; else lo = mid;
-    }
-    return x - (float) iq4_values[lo] < (float) iq4_values[hi] - x ? lo : hi;
+    int lo = 0;
+    for (int i = 1; i < 15; i++) lo += !(x < (float) iq4_values[i]);
+    return x - (float) iq4_values[lo] < (float) iq4_values[lo + 1] - x ? lo : lo + 1;
 }
 
 static void sums(const float *x, const float *w, float inverse_scale, float *A, float *B) {
