@@ -38,7 +38,6 @@ function(arenite_kernels target)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/quant_gemm.c
         PROPERTIES COMPILE_OPTIONS "${arenite_unrolled};${arenite_tile_flags}")
     set_source_files_properties(${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/attention.c
-        ${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/codes.c
         ${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/quant_gemv.c PROPERTIES COMPILE_OPTIONS "${arenite_unrolled}")
     foreach(row ${arenite_isas})
         separate_arguments(row UNIX_COMMAND "${row}")

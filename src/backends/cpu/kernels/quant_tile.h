@@ -29,7 +29,7 @@
 #define STEP   (WIDE ? 2 : 4)           /* elements a dword holds */
 
 enum {
-    S(SPAN)     = SUM_BITS == 16 ? (2*PRODUCTS < GROUP ? 2*PRODUCTS : GROUP)
+    S(SPAN)     = WIDE ? (BLOCK == 32 ? 32 : 16) : SUM_BITS == 16 ? (2*PRODUCTS < GROUP ? 2*PRODUCTS : GROUP)
                                  : (SCALED && SUM_BITS && PRODUCTS < GROUP ? PRODUCTS : GROUP),
     S(SPANS)    = BLOCK/S(SPAN),
     S(STEPS)    = S(SPAN)/STEP,

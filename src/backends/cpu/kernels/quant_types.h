@@ -203,7 +203,7 @@ static inline void scales_iq2_s(const block_iq2_s *w, vs *s, vs *m) {
     scales_odd(scales & EVERY_BYTE(15), scales >> 4 & EVERY_BYTE(15), s, m);
 }
 
-static inline vb codes_iq3_xxs(const block_iq3_xxs *w, int j) { return vb_fours(book_iq3_xxs, w->qs + 8*j, 0); }
+static inline vb codes_iq3_xxs(const block_iq3_xxs *w, int j) { return vb_fours_of_256(book_iq3_xxs, w->qs + 8*j); }
 static inline vb signs_iq3_xxs(const block_iq3_xxs *w, int j) { return even_signs_4(u32_at(w->qs + 64 + 4*j)); }
 static inline void scales_iq3_xxs(const block_iq3_xxs *w, vs *s, vs *m) {
     uint64_t scales = 0;

@@ -91,11 +91,16 @@ static inline vb vb_eights(const uint64_t *table, unsigned a, unsigned b, unsign
     return _mm256_set_epi64x((long long) table[d], (long long) table[c], (long long) table[b], (long long) table[a]);
 }
 static inline vb vb_fours(const uint32_t *table, const uint8_t *q, unsigned high) {
-    uint64_t two[4];
-    for (int i = 0; i < 4; i++) {
-        two[i] = table[q[2*i] | (high << (8 - 2*i) & 256)] | (uint64_t) table[q[2*i + 1] | (high << (7 - 2*i) & 256)] << 32;
-    }
-    return vb_eights(two, 0, 1, 2, 3);
+    uint16_t at[8];
+    const __m128i bits = _mm_and_si128(_mm_set1_epi16((short) high), _mm_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128));
+    const __m128i ninth = _mm_mullo_epi16(bits, _mm_setr_epi16(256, 128, 64, 32, 16, 8, 4, 2));
+    _mm_storeu_si128((__m128i *) (void *) at, _mm_or_si128(ninth, _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *) (const void *) q))));
+    return _mm256_setr_epi32((int32_t) table[at[0]], (int32_t) table[at[1]], (int32_t) table[at[2]], (int32_t) table[at[3]],
+                             (int32_t) table[at[4]], (int32_t) table[at[5]], (int32_t) table[at[6]], (int32_t) table[at[7]]);
+}
+static inline vb vb_fours_of_256(const uint32_t *table, const uint8_t *q) {
+    return _mm256_setr_epi32((int32_t) table[q[0]], (int32_t) table[q[1]], (int32_t) table[q[2]], (int32_t) table[q[3]],
+                             (int32_t) table[q[4]], (int32_t) table[q[5]], (int32_t) table[q[6]], (int32_t) table[q[7]]);
 }
 
 /* bit `bit` of each byte */

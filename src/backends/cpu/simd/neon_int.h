@@ -109,6 +109,8 @@ static inline vb vb_least(vb v, int n) { return (vb) { vminq_u8(v.a, vdupq_n_u8(
 static inline vb vb_minus(vb v, int n) { return (vb) { vsubq_u8(v.a, vdupq_n_u8((uint8_t) n)), vsubq_u8(v.b, vdupq_n_u8((uint8_t) n)) }; }
 static inline void vb_store_nibbles(void *p, vb v) { vst1q_u8(p, vorrq_u8(vandq_u8(v.a, vdupq_n_u8(15)), vshlq_n_u8(v.b, 4))); }
 
+static inline vb vb_fours_of_256(const uint32_t *table, const uint8_t *q) { return vb_fours(table, q, 0); }
+
 /* ---- scales of a block of 256 ---- */
 
 static inline vs vs_of(int16x8_t even, int16x8_t odd) {
