@@ -136,6 +136,13 @@ static void prepare(const struct shape *s, int64_t k, int n, const float *const 
 
 /* ---- products ---- */
 
+/* Columns lie far apart: what will be written there is asked for while it is computed. */
+static void ask_tile(int64_t rows, int columns, float *const *y, int64_t i) {
+    for (int c = 0; c < columns; c++) {
+        for (int64_t r = 0; r < rows; r += 16) prefetch(y[c] + i + r);
+    }
+}
+
 /* The rows of all panels of one tile to their columns: neighbouring lines of memory one after the other. */
 static void store_tile(const float *acc, int64_t rows, int columns, float *const *y, int64_t i) {
     for (int c = 0; c < columns; c++) {
@@ -159,17 +166,17 @@ static void gemm_rows(const struct shape *s, read_codes_t *read, int64_t k, int6
     const void   *row[ROW_BLOCK];
     for (int64_t r = 0; r < ROW_BLOCK; r++) row[r] = w + (size_t) (r < rows ? r : rows - 1)*stride;
     memset(acc, 0, sizeof *acc*(size_t) (n_tiles*n_panels*TILE_ACC));
-    for (int64_t b = 0; b < blocks; b += piece) {
+    for (int64_t b = 0; b < blocks || b == 0; b += piece ? piece : 1) {
         const int n = blocks - b < piece ? (int) (blocks - b) : piece;
+        const bool last = b + n >= blocks;
         for (int p = 0; p < n_panels; p++) fill_panel(s, read, n, row + p*PANEL_ROWS, b, scratch + (size_t) p*panel_size);
         for (int t = 0; t < n_tiles; t++) {
             const uint8_t *tile = (const uint8_t *) tiles + (size_t) t*tile_stride + (size_t) b*(size_t) s->tile_size;
+            const int left = columns - t*TILE_COLUMNS, n_columns = left < TILE_COLUMNS ? left : TILE_COLUMNS;
+            if (last) ask_tile(rows, n_columns, y + t*TILE_COLUMNS, i);
             for (int p = 0; p < n_panels; p++) s->tile(n, scratch + (size_t) p*panel_size, tile, acc + (t*n_panels + p)*TILE_ACC);
+            if (last) store_tile(acc + t*n_panels*TILE_ACC, rows, n_columns, y + t*TILE_COLUMNS, i);
         }
-    }
-    for (int t = 0; t < n_tiles; t++) {
-        const int left = columns - t*TILE_COLUMNS;
-        store_tile(acc + t*n_panels*TILE_ACC, rows, left < TILE_COLUMNS ? left : TILE_COLUMNS, y + t*TILE_COLUMNS, i);
     }
 }
 
