@@ -20,6 +20,8 @@ if(TARGET ggml-arenite)
     install(TARGETS ggml-arenite LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 if(TARGET arenite)
+    file(RELATIVE_PATH to_libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+    set_target_properties(arenite PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
     install(TARGETS arenite RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 

@@ -1,4 +1,5 @@
-# NEON kernels on other machines: the kernel tests built by a cross compiler in a build of their own and run under qemu.
+# NEON kernels on other machines: the kernel tests and a whole model, built by a cross compiler in a build of their own and run
+# under qemu.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64" OR CMAKE_CROSSCOMPILING OR
    NOT EXISTS ${PROJECT_SOURCE_DIR}/src/backends/cpu/simd/neon_int.h)
     return()
@@ -13,13 +14,24 @@ endif()
 set(neon_build ${PROJECT_BINARY_DIR}/neon)
 set(neon_tests float attention quant_dot quant_rows)
 list(TRANSFORM neon_tests PREPEND test_cpu_ OUTPUT_VARIABLE neon_targets)
+list(APPEND neon_targets whole)
 string(JOIN " " neon_targets ${neon_targets})
 add_test(NAME neon/build COMMAND sh -ec "
-    '${CMAKE_COMMAND}' -S '${PROJECT_SOURCE_DIR}' -B '${neon_build}' -G '${CMAKE_GENERATOR}' -DCMAKE_C_FLAGS_RELEASE=-O1 \\
+    '${CMAKE_COMMAND}' -S '${PROJECT_SOURCE_DIR}' -B '${neon_build}' -G '${CMAKE_GENERATOR}' -DCMAKE_BUILD_TYPE=Check -DCMAKE_C_FLAGS_CHECK=-O1 \\
         -DCMAKE_TOOLCHAIN_FILE='${PROJECT_SOURCE_DIR}/cmake/aarch64.cmake' -DARENITE_TOOLS=OFF
     '${CMAKE_COMMAND}' --build '${neon_build}' --target ${neon_targets}")
 set_tests_properties(neon/build PROPERTIES TIMEOUT 900 LABELS slow FIXTURES_SETUP neon)
 foreach(name ${neon_tests})
     add_test(NAME neon/${name} COMMAND ${AARCH64_RUN} -L /usr/aarch64-linux-gnu ${neon_build}/tests/test_cpu_${name})
     set_tests_properties(neon/${name} PROPERTIES TIMEOUT 300 LABELS slow FIXTURES_REQUIRED neon)
+endforeach()
+# the same logits, byte for byte, as the build for this machine
+foreach(level neon dotprod)
+    add_test(NAME neon/whole_${level} COMMAND sh -ec "
+        cd '${neon_build}'
+        '$<TARGET_FILE:whole>' '${PROJECT_SOURCE_DIR}/models/smollm2-135m.gguf' - 24 native_${level}.logits
+        ${AARCH64_RUN} -L /usr/aarch64-linux-gnu tests/whole '${PROJECT_SOURCE_DIR}/models/smollm2-135m.gguf' ${level} 24 ${level}.logits
+        cmp native_${level}.logits ${level}.logits
+        rm  native_${level}.logits ${level}.logits")
+    set_tests_properties(neon/whole_${level} PROPERTIES TIMEOUT 300 LABELS slow FIXTURES_REQUIRED neon SKIP_RETURN_CODE 77)
 endforeach()

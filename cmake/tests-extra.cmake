@@ -3,6 +3,10 @@
 # instruction sets that this machine may lack
 include(cmake/emulate.cmake)
 include(cmake/neon.cmake)
+include(cmake/machines.cmake)
+
+# installed trees, real memory, threads by the hundred thousand
+include(cmake/proofs.cmake)
 
 # allocations counted, and made to fail, by the test itself
 if(TARGET test_core_gallocr)
@@ -89,7 +93,7 @@ if(TARGET arenite)
     target_link_libraries(tool_models PRIVATE llama arenite_flags m)
     add_test(NAME tools/cli COMMAND ${PROJECT_SOURCE_DIR}/tests/tools/transcript.sh $<TARGET_FILE:arenite>
         $<TARGET_FILE:tool_models> ${PROJECT_SOURCE_DIR}/tests/tools/cli.transcript)
-    set_tests_properties(tools/cli PROPERTIES TIMEOUT 300 LABELS slow)    # its memory limits leave no room for sanitizers
+    set_tests_properties(tools/cli PROPERTIES TIMEOUT 300)
 endif()
 
 # the integer kernels of VNNI, their instructions emulated with AVX2

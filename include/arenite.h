@@ -80,6 +80,7 @@ struct llama_context;
 struct arn_memory {
     size_t weights_mapped;              /* used where the file's mapping has them, shared with other processes */
     size_t weights_private;             /* copied, where mapping was declined or impossible */
+    size_t metadata;                    /* vocabulary, tables, and the headers of the files in their mapping */
     size_t kv;                          /* keys and values */
     size_t activations;                 /* of the largest batch */
     size_t activations_lower_bound;     /* the largest sum of activations that live at one time */
@@ -97,6 +98,23 @@ GGML_API bool arn_context_plan(struct llama_context *ctx, arn_plan_visit visit, 
  * one line of log, when memory runs out or the batch is larger than n_ubatch. */
 GGML_API bool arn_context_steps(struct llama_context *ctx, int32_t n_tokens, int32_t n_threads, arn_step_visit visit,
                                 void *user_data);
+
+/* ---- quantising files (model library) ---------------------------------------------------------------------------------- */
+
+/* A tensor that gets another type: as it is, the type that was wanted, and the one it gets, which differs where rows are no
+ * whole blocks of the wanted one. */
+struct arn_quantized { const struct ggml_tensor *source; enum ggml_type wanted, type; };
+
+struct arn_quantize {                       /* what llama_model_quantize has no parameters for; all may be zero */
+    bool strict;                            /* refuse to replace a type */
+    bool (*visit)(const struct arn_quantized *tensor, void *user_data);     /* each, before any is written; false: stop */
+    llama_progress_callback progress;       /* false: stop */
+    void *user_data;
+};
+
+/* llama_model_quantize with more to say. False after a line of log; the new file is there whole or not at all. */
+GGML_API bool arn_model_quantize(const char *in, const char *out, const struct llama_model_quantize_params *params,
+    const struct arn_quantize *more);
 
 /* ---- chat templates (model library) ------------------------------------------------------------------------------ */
 

@@ -578,6 +578,12 @@ LLAMA_API bool llama_model_is_diffusion(const struct llama_model *model);
 
 /* ---- other files ------------------------------------------------------------------------------------------------ */
 
+/* Writes fname_inp anew with weights of other types: 0, or not 0 after a line of log, and nothing is written then. Which type
+ * a tensor gets is the mixture of params->ftype, unless output_tensor_type, token_embedding_type (GGML_TYPE_COUNT: as the
+ * mixture has it) or the first of tt_overrides whose pattern (POSIX extended) occurs in its name says otherwise. A type whose
+ * blocks do not divide the rows is replaced by a similar one, with a warning at the end; docs/differences.md lists which.
+ * `imatrix` and tt_overrides end with a NULL name, kv_overrides with an empty key, prune_layers with -1. Tensors are streamed:
+ * memory does not grow with the file (max_buf_size bounds the buffer further, down to a row). NULL: the defaults. */
 LLAMA_API uint32_t llama_model_quantize(const char *fname_inp, const char *fname_out, const
     llama_model_quantize_params *params);
 LLAMA_API struct llama_adapter_lora *llama_adapter_lora_init(struct llama_model *model, const char *path_lora);

@@ -34,8 +34,8 @@ static inline uint64_t rnd_u64(uint64_t *s) {
 }
 static inline float rnd_f32(uint64_t *s) { return (float) (rnd_u64(s) >> 40)*0x1p-23f - 1.0f; }   /* [-1, 1) */
 
-/* Memory and time are not the program's own under a sanitizer. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/* Memory and time are not the program's own under a sanitizer or an emulator. */
+#if defined(EMULATOR) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

@@ -4,6 +4,7 @@
 #include "model.h"
 
 #include "log.h"
+#include "vocab.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -212,10 +213,21 @@ void llama_perf_context_reset(struct llama_context *ctx) {
 
 /* ---- the plan -------------------------------------------------------------------------------------------------- */
 
+/* What is read of the files' headers, where the mapping has it, and what is kept of it. Strings are kept as long as the file
+ * has them, so the size of the metadata is taken for that of its copy. */
+static size_t metadata_bytes(const struct llama_model *m) {
+    size_t bytes = vocab_bytes(m->vocab) + m->h.n_layer*sizeof *m->layers;
+    for (int i = 0; i < m->n_parts; i++) {
+        const struct part *p = m->parts + i;
+        bytes += gguf_get_meta_size(p->gguf) + ggml_get_mem_size(p->tensors) + (p->file.data ? gguf_get_data_offset(p->gguf) : 0);
+    }
+    return bytes;
+}
+
 struct arn_memory arn_context_memory(const struct llama_context *ctx) {
     return (struct arn_memory) {
         .weights_mapped = ctx->model->bytes_mapped, .weights_private = ctx->model->bytes_private,
-        .kv = memory_bytes(&ctx->memory), .activations = ggml_backend_sched_get_buffer_size(ctx->sched, ctx->backend),
+        .metadata = metadata_bytes(ctx->model), .kv = memory_bytes(&ctx->memory), .activations = ggml_backend_sched_get_buffer_size(ctx->sched, ctx->backend),
         .activations_lower_bound = ctx->lower_bound,
         .scratch = ctx->scratch, .outputs = ggml_backend_buffer_get_size(ctx->out.buffer),
         .other = ggml_get_mem_size(ctx->graph.ctx) + memory_other_bytes(&ctx->memory),

@@ -23,11 +23,32 @@ static size_t read_header(void *file, void *bytes, uint64_t offset, size_t size)
     return file_read(file, bytes, offset, size);
 }
 
+/* Tensors without data, as the infos describe them. */
+static struct ggml_context *tensors_described(const struct gguf_context *g) {
+    const int64_t n = gguf_get_n_tensors(g);
+    struct ggml_context *ctx = ggml_init((struct ggml_init_params) { ((size_t) n + 1)*ggml_tensor_overhead(), NULL, true });
+    for (int64_t i = 0; ctx && i < n; i++) {
+        struct ggml_tensor *t = ggml_new_tensor(ctx, gguf_get_tensor_type(g, i), GGML_MAX_DIMS,
+                                                gguf_get_tensor_ne(g, i));
+        if (t) ggml_set_name(t, gguf_get_tensor_name(g, i));
+    }
+    return ctx;
+}
+
+/* Is the file of the other byte order? Its version is then no number below 2^16 here. */
+static bool is_foreign(const struct file *f) {
+    uint32_t version = 0;
+    return file_read(f, &version, 4, sizeof version) == sizeof version && version && !(version & 0xffff);
+}
+
+/* Data of this machine's byte order stay in the file; others are read and converted, and wait in p->converted for their place. */
 static bool part_parse(struct part *p) {
-    const struct gguf_init_params params = { .no_alloc = true, .ctx = &p->tensors };
+    const bool foreign = is_foreign(&p->file);
+    const struct gguf_init_params params = { .no_alloc = !foreign, .ctx = foreign ? &p->converted : &p->tensors };
     p->gguf = gguf_init_from_callback(read_header, &p->file, 0, p->file.size, params);
     if (!p->gguf) log_error("%s: not a usable GGUF file", p->file.name);
-    return p->gguf != NULL;
+    else if (foreign && !(p->tensors = tensors_described(p->gguf))) log_error("%s: out of memory", p->file.name);
+    return p->gguf && p->tensors;
 }
 
 /* Each tensor's bytes lie inside the file: the loader's one promise to everything that computes with them. */
@@ -126,7 +147,7 @@ static int override_kind(enum gguf_type type) {
     }
 }
 
-static bool override_one(struct gguf_context *g, const char *file, const struct llama_model_kv_override *o) {
+bool override_one(struct gguf_context *g, const char *file, const struct llama_model_kv_override *o) {
     const int64_t id = gguf_find_key(g, o->key);
     if (!memchr(o->key, 0, sizeof o->key) || !strcmp(o->key, GGUF_KEY_GENERAL_ALIGNMENT) ||
         (id >= 0 && override_kind(gguf_get_kv_type(g, id)) != (int) o->tag)) {
@@ -201,8 +222,13 @@ static bool part_map(struct llama_model *m, struct part *p, struct progress *pro
     return progress_add(progress, all);
 }
 
-static bool part_read(const struct part *p, int64_t i, void *bytes, size_t size) {
-    const uint64_t start = gguf_get_data_offset(p->gguf) + gguf_get_tensor_offset(p->gguf, i);
+bool part_read(const struct part *p, int64_t i, size_t at, void *bytes, size_t size) {
+    if (p->converted) {                     /* the first tensor is all data, as the section had them */
+        const struct ggml_tensor *section = ggml_get_first_tensor(p->converted);
+        memcpy(bytes, (const char *) section->data + gguf_get_tensor_offset(p->gguf, i) + at, size);
+        return true;
+    }
+    const uint64_t start = gguf_get_data_offset(p->gguf) + gguf_get_tensor_offset(p->gguf, i) + at;
     if (file_read(&p->file, bytes, start, size) == size) return true;
     log_error("%s: tensor %s could not be read", p->file.name, gguf_get_tensor_name(p->gguf, i));
     return false;
@@ -220,8 +246,10 @@ static bool part_copy(struct llama_model *m, struct part *p, struct progress *pr
     for (int64_t i = 0; t; t = ggml_get_next_tensor(p->tensors, t), i++) {
         const size_t size = ggml_nbytes(t);
         if (!size) continue;
-        if (!part_read(p, i, t->data, size) || !progress_add(progress, size)) return false;
+        if (!part_read(p, i, 0, t->data, size) || !progress_add(progress, size)) return false;
     }
+    ggml_free(p->converted);
+    p->converted = NULL;
     return true;
 }
 
@@ -235,7 +263,7 @@ static bool data_place(struct llama_model *m, const struct llama_model_params *p
     for (int i = 0; i < m->n_parts; i++) {
         struct part *p = &m->parts[i];
         if (!gguf_get_n_tensors(p->gguf)) continue;
-        const bool mapped = map && part_is_aligned(p, alignment);
+        const bool mapped = map && !p->converted && part_is_aligned(p, alignment);
         if (!(mapped ? part_map(m, p, &progress) : part_copy(m, p, &progress))) return false;
         ggml_backend_buffer_set_usage(p->buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
         if (lock) memory_lock(&p->file, ggml_backend_buffer_get_base(p->buffer),
@@ -336,6 +364,13 @@ static struct llama_model *finish(struct llama_model *m, bool ok, int64_t start)
     return NULL;
 }
 
+struct llama_model *model_open(const char *path) {
+    struct llama_model *m = model_new();
+    m = m ? finish(m, part_open(m, path) && splits_open(m, &path, 1), 0) : NULL;
+    for (int i = 0; m && i < m->n_parts; i++) file_unmap(&m->parts[i].file);
+    return m;
+}
+
 struct llama_model *llama_model_load_from_splits(const char **paths, size_t n_paths, struct llama_model_params params) {
     if (!paths || !n_paths || !paths[0]) {
         log_error("model: no file given");
@@ -365,18 +400,6 @@ struct llama_model *llama_load_model_from_file(const char *path_model, struct ll
 }
 
 /* ---- a model without a file ------------------------------------------------------------------------------------ */
-
-/* Tensors without data, as the infos describe them. */
-static struct ggml_context *tensors_described(const struct gguf_context *g) {
-    const int64_t n = gguf_get_n_tensors(g);
-    struct ggml_context *ctx = ggml_init((struct ggml_init_params) { (size_t) n*ggml_tensor_overhead(), NULL, true });
-    for (int64_t i = 0; ctx && i < n; i++) {
-        struct ggml_tensor *t = ggml_new_tensor(ctx, gguf_get_tensor_type(g, i), GGML_MAX_DIMS,
-                                                gguf_get_tensor_ne(g, i));
-        if (t) ggml_set_name(t, gguf_get_tensor_name(g, i));
-    }
-    return ctx;
-}
 
 static bool data_ask(struct llama_model *m, llama_model_set_tensor_data_t set_tensor_data, void *user_data) {
     struct part *p = &m->parts[0];
@@ -418,6 +441,7 @@ void llama_model_free(struct llama_model *m) {
         struct part *p = &m->parts[i];
         if (p->buffer) ggml_backend_buffer_free(p->buffer);
         ggml_free(p->tensors);
+        ggml_free(p->converted);
         gguf_free(p->gguf);
         file_close(&p->file);
     }

@@ -80,9 +80,14 @@ size_t file_read(const struct file *f, void *bytes, uint64_t offset, size_t size
     return done;
 }
 
+void file_unmap(struct file *f) {
+    if (f->data) munmap(f->data, f->size);
+    f->data = NULL;
+}
+
 void file_close(struct file *f) {
     if (!f->name) return;
-    if (f->data) munmap(f->data, f->size);
+    file_unmap(f);
     close(f->fd);
     free(f->name);
     *f = (struct file) { 0 };

@@ -23,6 +23,7 @@ bool file_open_stream(struct file *f, FILE *stream);        /* the same; the cal
 void memory_lock(const struct file *f, const void *bytes, size_t size);
 /* Up to `size` bytes at `offset`; fewer at the end of the file or on a read error. */
 size_t file_read(const struct file *f, void *bytes, uint64_t offset, size_t size);
+void file_unmap(struct file *f);                             /* reading goes on working */
 void file_close(struct file *f);                            /* also of a zeroed or half-open one */
 
 #endif

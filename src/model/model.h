@@ -111,6 +111,7 @@ struct part {                                   /* one file of the model */
     struct file            file;                /* open while its mapping is used */
     struct gguf_context   *gguf;
     struct ggml_context   *tensors;
+    struct ggml_context   *converted;           /* of a file of the other byte order, until the data have their place */
     ggml_backend_buffer_t  buffer;
 };
 
@@ -138,6 +139,9 @@ struct name_index {                             /* tensors of all parts, by name
 bool keys_read(struct llama_model *m);                              /* fills m->arch (given its name's key) and m->h */
 bool weights_find(struct llama_model *m, const struct name_index *index);   /* fills m->layers and m->t, types checked */
 const char *model_file_name(const struct llama_model *m);
+struct llama_model *model_open(const char *path);                   /* its files, and nothing read of them but the headers */
+bool part_read(const struct part *p, int64_t i, size_t at, void *bytes, size_t size);  /* of tensor i's data, from `at` on */
+bool override_one(struct gguf_context *g, const char *file, const struct llama_model_kv_override *o);   /* one key, set */
 
 /* ---- a graph being built ----------------------------------------------------------------------------------------- */
 

@@ -252,8 +252,8 @@ size_t llama_state_set_data(struct llama_context *ctx, const uint8_t *src, size_
     struct reader r = { src, src ? size : 0, false };
     struct cache_state s[KV_CACHES] = { { 0 } };
     int64_t *to[KV_CACHES] = { NULL };
-    const uint8_t *row, *logits;
-    uint32_t n;
+    const uint8_t *row = NULL, *logits = NULL;
+    uint32_t n = 0;
     bool ok = get_head(&r, ctx, MAGIC_WHOLE) && get_outputs(&r, ctx, &n, &row, &logits);
     for (int i = 0; ok && i < KV_CACHES; i++) {
         const struct kv_cache *kv = &ctx->memory.cache[i];

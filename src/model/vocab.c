@@ -431,3 +431,11 @@ void vocab_free(struct llama_vocab *v) {
     free(v->ranks.slots);
     free(v);
 }
+
+static size_t slots_bytes(const struct hash_index *index) { return index->slots ? ((size_t) index->mask + 1)*sizeof *index->slots : 0; }
+
+size_t vocab_bytes(const struct llama_vocab *v) {
+    return sizeof *v + (size_t) v->n_tokens*sizeof *v->attr + slots_bytes(&v->ids) + slots_bytes(&v->ranks) +
+           (size_t) v->n_suppress*sizeof *v->suppress + (size_t) v->n_marked*sizeof *v->marked +
+           (size_t) v->n_merges*sizeof *v->merges;
+}

@@ -16,6 +16,7 @@
  * the key, what was found and what was expected; also when memory runs out. */
 struct llama_vocab *vocab_new(const struct gguf_context *gguf);
 void vocab_free(struct llama_vocab *vocab);
+size_t vocab_bytes(const struct llama_vocab *vocab);     /* that it takes beside the gguf_context */
 
 /* The id of the token with exactly these bytes as its text in the file; LLAMA_TOKEN_NULL: none. */
 llama_token vocab_find(const struct llama_vocab *vocab, const char *text, size_t length);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tool.h"
 
@@ -38,11 +39,17 @@ static bool number_ok(const struct arg *a, const char *text, double *v) {
 }
 
 /* A type that data can have. */
-static bool store_type(const struct arg *a, const char *text) {
+bool type_named(const char *text, enum ggml_type *type) {
     for (int i = 0; i < GGML_TYPE_COUNT; i++) {
-        const enum ggml_type type = (enum ggml_type) i;
-        if (ggml_blck_size(type) && !strcmp(ggml_type_name(type), text)) { *(enum ggml_type *) a->target = type; return true; }
+        *type = (enum ggml_type) i;
+        if (ggml_blck_size(*type) && !strcasecmp(ggml_type_name(*type), text)) return true;
     }
+    return false;
+}
+
+static bool store_type(const struct arg *a, const char *text) {
+    enum ggml_type type;
+    if (type_named(text, &type)) { *(enum ggml_type *) a->target = type; return true; }
     usage("%s: '%s' is not a type, such as f16, q8_0 or f32", a->name, text);
     return false;
 }

@@ -10,5 +10,6 @@ int command_logits    (int argc, char **argv);
 int command_perplexity(int argc, char **argv);
 int command_plan      (int argc, char **argv);
 int command_bench     (int argc, char **argv);
+int command_quantize  (int argc, char **argv);
 
 #endif

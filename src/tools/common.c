@@ -92,7 +92,7 @@ bool interrupted(void) { return stop_wanted; }
 void interrupted_clear(void) { stop_wanted = 0; }
 static bool on_abort(void *user_data) { (void) user_data; return stop_wanted; }
 
-static void signals_install(void) {
+void signals_install(void) {
     struct sigaction interrupt = { .sa_handler = on_interrupt }, bus = { .sa_handler = on_bus_error };
     struct sigaction before;
     if (!sigaction(SIGINT, NULL, &before) && before.sa_handler != SIG_IGN) sigaction(SIGINT, &interrupt, NULL);

@@ -17,6 +17,7 @@ static const struct command commands[] = {
     { "perplexity", "measure how well a model predicts a text",                    command_perplexity },
     { "plan",       "show every byte that a run will use, before it runs",         command_plan       },
     { "bench",      "measure prompt and generation speed, load time and memory",   command_bench      },
+    { "quantize",   "write a model with weights of other types",                   command_quantize   },
 };
 
 static void help(FILE *out) {

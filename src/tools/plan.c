@@ -175,6 +175,7 @@ static int write_svg(const char *path, const char *model, const struct places *p
 static const struct { const char *key, *what; size_t at; } kinds[] = {
     { "weights_mapped",  "weights, used in the file's mapping", offsetof(struct arn_memory, weights_mapped)  },
     { "weights_private", "weights, copied",                     offsetof(struct arn_memory, weights_private) },
+    { "metadata",        "metadata and vocabulary",             offsetof(struct arn_memory, metadata)        },
     { "kv",              "cache of keys and values",            offsetof(struct arn_memory, kv)              },
     { "activations",     "activations",                         offsetof(struct arn_memory, activations)     },
     { "scratch",         "scratch of the kernels",              offsetof(struct arn_memory, scratch)         },

@@ -35,6 +35,8 @@ struct command {
  * the help or one line of error has been printed. */
 bool args_read(const char *command, const char *summary, const struct arg *args, int argc, char **argv, int *status);
 
+bool type_named(const char *text, enum ggml_type *type);    /* a type that data can have, by its name in either case */
+
 /* ---- common.c ---- */
 
 /* One line "arenite: ..." on stderr; returns 1, the exit code. */
@@ -118,6 +120,7 @@ bool session_generate(struct session *s, struct llama_sampler *chain, int64_t n,
 
 bool   interrupted(void);           /* Ctrl-C since the last interrupted_clear */
 void   interrupted_clear(void);
+void   signals_install(void);      /* catches Ctrl-C, and a mapped file that became shorter */
 double now_s(void);                 /* a monotonic clock, seconds */
 void   memory_read(size_t *private_bytes, size_t *mapped_bytes);    /* resident now, as the kernel counts it */
 bool   is_terminal(FILE *f);

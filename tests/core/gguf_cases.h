@@ -26,7 +26,7 @@ struct gguf_case {
     const char *says;                   /* part of the error; NULL: the file loads */
     uint32_t    version;                /* 0: 3 */
     int64_t     tensors, pairs;
-    struct { const char *key; size_t key_n; int32_t type; uint64_t value; const char *raw; size_t raw_n; } kv[2];
+    struct { const char *key; uint64_t key_n; int32_t type; uint64_t value; const char *raw; size_t raw_n; } kv[2];
     struct { const char *name; size_t name_n; uint32_t n_dims; int64_t ne[5]; int32_t type; uint64_t offset; } t[2];
     uint32_t    align;                  /* of the data section; 0: 32 */
     size_t      data;                   /* bytes of data */
@@ -87,7 +87,7 @@ static const struct gguf_case gguf_cases[] = {
     { "2^55 tensors",           "tensors, expected 0 to what", .tensors = 1ll << 55 },
     { "one pair too many",      "pairs, expected", .pairs = 2, .kv = { { "k", .type = GGUF_TYPE_UINT8 } }, .bare = true },
     { "key of 2^30 bytes",      "a string of 1073741824 bytes, at most 65535", .kv = { { "abc", .key_n = 1u << 30, RAW("") } } },
-    { "key of 2^62 bytes",      "a string of", .kv = { { "abc", .key_n = (size_t) 1 << 62, RAW("") } } },
+    { "key of 2^62 bytes",      "a string of", .kv = { { "abc", .key_n = (uint64_t) 1 << 62, RAW("") } } },
     { "key of 65000 bytes",     "a string of 65000 bytes, ", .kv = { { "abcdefghijkl", .key_n = 65000, RAW("") } } },
     { "string of 2^30 bytes",   "a string of 1073741824 bytes, 3 left", .kv = { { "k", .type = GGUF_TYPE_STRING, RAW("\0\0\0\x40\0\0\0\0" "abc") } }, .bare = true },
     { "2^61 bytes",             "2305843009213693952 elements, at most", .kv = { { "k", .type = GGUF_TYPE_ARRAY, RAW("\0\0\0\0" "\0\0\0\0\0\0\0\x20" "abc") } } },
@@ -131,7 +131,7 @@ static inline struct bytes gguf_case_bytes(const struct gguf_case *f, bool big) 
     bytes_num(&b, (uint64_t) (f->tensors ? f->tensors : tensors), 8);
     bytes_num(&b, (uint64_t) (f->pairs ? f->pairs : pairs), 8);
     for (int i = 0; i < pairs; i++) {
-        const size_t true_n = strlen(f->kv[i].key), n = f->kv[i].key_n ? f->kv[i].key_n : true_n;
+        const uint64_t true_n = strlen(f->kv[i].key), n = f->kv[i].key_n ? f->kv[i].key_n : true_n;
         bytes_num(&b, n, 8);
         bytes_put(&b, f->kv[i].key, n < 64 ? n : true_n);
         if (f->kv[i].raw && !f->kv[i].raw_n) continue;

@@ -80,6 +80,11 @@ static void check_loaded(const struct gguf_case *c, const struct gguf_context *g
     CHECK(ggml_get_no_alloc(ggml) == no_alloc, "%s", c->name);
 }
 
+/* What no 32-bit machine can hold is refused as such before the data are looked at. */
+static bool too_large_here(const struct gguf_case *c) {
+    return (uint64_t) c->t[0].ne[0] > SIZE_MAX;
+}
+
 static void check_case(const struct gguf_case *c, enum source source, bool want_tensors, bool no_alloc) {
     struct ggml_context *const untouched = (struct ggml_context *) &said, *ggml = untouched;
     struct bytes b = gguf_case_bytes(c, big_endian_here());
@@ -88,12 +93,13 @@ static void check_case(const struct gguf_case *c, enum source source, bool want_
     const double before = seconds();
     struct gguf_context *g = load_from(source, &b, (struct gguf_init_params) { no_alloc, want_tensors ? &ggml : NULL }, &start);
     const double took = seconds() - before;
-    const bool loads = !c->says || (c->metadata_loads && !want_tensors);
+    const char *says = too_large_here(c) ? "more than memory can hold" : c->says;
+    const bool loads = !c->says || (c->metadata_loads && !want_tensors && !too_large_here(c));
     CHECK(!!g == loads, "%s (source %d, tensors %d, no_alloc %d): %s", c->name, (int) source, want_tensors, no_alloc, said);
     CHECK(SANITIZED || took < 0.01 || source != BUFFER, "%s took %.3f s", c->name, took);
     if (!loads) {
-        CHECK(said_errors == 1 && strstr(said, c->says) && strchr(said, '\n') == said + strlen(said) - 1,
-            "%s: said \"%s\", expected \"%s\"", c->name, said, c->says);
+        CHECK(said_errors == 1 && strstr(said, says) && strchr(said, '\n') == said + strlen(said) - 1,
+            "%s: said \"%s\", expected \"%s\"", c->name, said, says);
         CHECK(ggml == untouched || !ggml, "%s: a context is left", c->name);
     } else if (g) {
         CHECK(said_errors == 0, "%s: %s", c->name, said);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define HALVES(type, x) type h[2]; memcpy(h, &(x), sizeof h)
+#define EMULATED_HALVES(type, x) type h[2]; memcpy(h, &(x), sizeof h)
 #define LANES_OF(type, name, x) type name[64/sizeof(type)]; memcpy(name, &(x), sizeof name)
 
 static inline __m512 emulated_join(__m256 a, __m256 b) {
@@ -25,13 +25,13 @@ static inline __m512 emulated_join(__m256 a, __m256 b) {
 #define _mm512_roundscale_ps(x, mode) emulated_join(_mm256_round_ps(emulated_half(x, 0), mode), \
                                                     _mm256_round_ps(emulated_half(x, 1), mode))
 static inline __m256 emulated_half(__m512 x, int i) {
-    HALVES(__m256, x);
+    EMULATED_HALVES(__m256, x);
     return h[i];
 }
 #undef  _mm512_cvtepi32_ps
 #define _mm512_cvtepi32_ps emulated_cvtepi32_ps
 static inline __m512 emulated_cvtepi32_ps(__m512i x) {
-    HALVES(__m256i, x);
+    EMULATED_HALVES(__m256i, x);
     return emulated_join(_mm256_cvtepi32_ps(h[0]), _mm256_cvtepi32_ps(h[1]));
 }
 #undef  _mm512_cvtepi32_epi16
@@ -63,7 +63,7 @@ static inline __m512i emulated_cvtepi8_epi32(__m128i x) {
 #undef  _mm512_cvtpd_ps
 #define _mm512_cvtpd_ps emulated_cvtpd_ps
 static inline __m256 emulated_cvtpd_ps(__m512d x) {
-    HALVES(__m256d, x);
+    EMULATED_HALVES(__m256d, x);
     return _mm256_set_m128(_mm256_cvtpd_ps(h[1]), _mm256_cvtpd_ps(h[0]));
 }
 #undef  _mm512_cvtps_pd
@@ -82,13 +82,13 @@ static inline __m512 emulated_cvtph_ps(__m256i x) {
 #undef  _mm512_cvtps_ph
 #define _mm512_cvtps_ph(x, mode) emulated_cvtps_ph(x)               /* to nearest */
 static inline __m256i emulated_cvtps_ph(__m512 x) {
-    HALVES(__m256, x);
+    EMULATED_HALVES(__m256, x);
     return _mm256_set_m128i(_mm256_cvtps_ph(h[1], 0), _mm256_cvtps_ph(h[0], 0));
 }
 #undef  _mm512_extractf32x8_ps
 #define _mm512_extractf32x8_ps emulated_extractf32x8_ps
 static inline __m256 emulated_extractf32x8_ps(__m512 x, int i) {
-    HALVES(__m256, x);
+    EMULATED_HALVES(__m256, x);
     return h[i];
 }
 #undef  _mm512_permute_ps

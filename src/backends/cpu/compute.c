@@ -208,7 +208,7 @@ enum ggml_status ggml_graph_compute_with_ctx(struct ggml_context *ctx, struct gg
     struct ggml_cplan plan = ggml_graph_plan(graph, n_threads, NULL);
     const bool no_alloc = ggml_get_no_alloc(ctx);
     ggml_set_no_alloc(ctx, false);
-    struct ggml_tensor *work = plan.work_size <= INT64_MAX ?
+    struct ggml_tensor *work = plan.work_size < SIZE_MAX ?
         ggml_new_tensor_1d(ctx, GGML_TYPE_I8, (int64_t) plan.work_size) : NULL;
     ggml_set_no_alloc(ctx, no_alloc);
     if (!work) return GGML_STATUS_ALLOC_FAILED;
