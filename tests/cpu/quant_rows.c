@@ -12,11 +12,14 @@ static uint64_t seed = 11;
 
 static void compare(const struct quant_kernels *q, int type, const char *what, const char *level) {
     const size_t size = ggml_row_size((enum ggml_type) type, N);
+    const bool packs = q->pack[type] != quant_types[type].pack;
     memset(want, 0x5a, sizeof want), memset(got, 0x5a, sizeof got);
-    quant_types[type].pack(x, want, N);
-    q->pack[type](x, got, N);
-    CHECK(!memcmp(want, got, sizeof want), "%s, packing %s, %s", level, ggml_type_name((enum ggml_type) type), what);
-    for (int round = 0; round < 2; round++) {                       /* what was packed, then any bytes with finite scales */
+    if (packs) {
+        quant_types[type].pack(x, want, N);
+        q->pack[type](x, got, N);
+        CHECK(!memcmp(want, got, sizeof want), "%s, packing %s, %s", level, ggml_type_name((enum ggml_type) type), what);
+    }
+    for (int round = !packs; round < 2; round++) {                       /* what was packed, then any bytes with finite scales */
         for (size_t i = 0; round && i < size; i++) want[i] = (uint8_t) (rnd_u64(&seed) & 0xbf);
         quant_types[type].unpack(want, want_y, N);
         q->unpack[type](want, got_y, N);

@@ -6,6 +6,7 @@
 #include "kernels.h"
 #include SIMD_INT
 #include "codes.h"
+#include "quant_isa.h"
 #include "quant_types.h"
 
 #ifdef READS_CODES
@@ -77,6 +78,62 @@ READ_256(iq3_xxs, SIGNED(iq3_xxs),               HALF(w->d)*0.25f,  0.0f)
 READ_256(iq3_s,   SIGNED(iq3_s),                 HALF(w->d), 0.0f)
 READ_256(iq1_s,   LESS( 9, codes_iq1_s(w, j)),   HALF(w->d)*0.125f, 0.0f)
 READ_256(iq1_m,   LESS( 9, codes_iq1_m(w, j)),   HALF(half_iq1_m(w))*0.125f, 0.0f)
+
+/* ---- rows of floats ---- */
+
+/* What src/quant unpacks: d*scale is exact, so is its product with the code, or rounded once. */
+static void floats_256(read_codes_t *read, bool min, const void *x, float *y, int64_t n) {
+    struct codes c;
+    for (int64_t b = 0; b < n/256; b++) {
+        read(x, b, 1, &c);
+        for (int g = 0; g < 16; g++, y += 16) {
+            const float d = c.d[0]*(float) c.scale[g%2*8 + g/2], m = min ? c.dmin[0]*(float) c.min[g%2*8 + g/2] : 0.0f;
+            for (int i = 0; i < 16; i++) y[i] = d*(float) c.q[16*g + i] - m;
+        }
+    }
+}
+static void floats_32(read_codes_t *read, int halves, const void *x, float *y, int64_t n) {
+    struct codes c;
+    for (int64_t b = 0; b < n/32; b += 8) {
+        const int blocks = n/32 - b < 8 ? (int) (n/32 - b) : 8;
+        read(x, b, blocks, &c);
+        for (int h = 0; h < 2*blocks; h++, y += 16) {
+            const float d = c.d[halves ? h : h/2];
+            for (int i = 0; i < 16; i++) y[i] = d*(float) c.q[16*h + i];
+        }
+    }
+}
+
+#define ROWS(tag, of, with) \
+    static void floats_##tag(const void *GGML_RESTRICT x, float *GGML_RESTRICT y, int64_t n) { of(read_##tag, with, x, y, n); }
+ROWS(q2_K,    floats_256, true)
+ROWS(q3_K,    floats_256, false)
+ROWS(q4_K,    floats_256, true)
+ROWS(q5_K,    floats_256, true)
+ROWS(q6_K,    floats_256, false)
+ROWS(tq1_0,   floats_256, false)
+ROWS(tq2_0,   floats_256, false)
+ROWS(iq4_xs,  floats_256, false)
+ROWS(iq1_s,   floats_256, false)
+ROWS(iq1_m,   floats_256, false)
+ROWS(iq2_xxs, floats_256, false)
+ROWS(iq2_xs,  floats_256, false)
+ROWS(iq2_s,   floats_256, false)
+ROWS(iq3_xxs, floats_256, false)
+ROWS(iq3_s,   floats_256, false)
+ROWS(iq4_nl,  floats_32,  0)
+ROWS(mxfp4,   floats_32,  0)
+ROWS(nvfp4,   floats_32,  1)
+ROWS(q1_0,    floats_32,  0)
+ROWS(q2_0,    floats_32,  0)
+
+#define SET(NAME, tag) k->unpack[GGML_TYPE_##NAME] = floats_##tag
+void K(codes_rows)(struct quant_kernels *k) {
+    SET(Q2_K, q2_K); SET(Q3_K, q3_K); SET(Q4_K, q4_K); SET(Q5_K, q5_K); SET(Q6_K, q6_K);
+    SET(TQ1_0, tq1_0); SET(TQ2_0, tq2_0); SET(IQ4_XS, iq4_xs); SET(IQ1_S, iq1_s); SET(IQ1_M, iq1_m);
+    SET(IQ2_XXS, iq2_xxs); SET(IQ2_XS, iq2_xs); SET(IQ2_S, iq2_s); SET(IQ3_XXS, iq3_xxs); SET(IQ3_S, iq3_s);
+    SET(IQ4_NL, iq4_nl); SET(MXFP4, mxfp4); SET(NVFP4, nvfp4); SET(Q1_0, q1_0); SET(Q2_0, q2_0);
+}
 
 #define FLOATS(NAME, tag, block)
 #define QUANTISED(NAME, tag, block, tile) [GGML_TYPE_##NAME] = read_##tag,

@@ -73,6 +73,7 @@ void K(quant_kernels)(struct quant_kernels *k) {
     k->quantize = quantize;
 #ifdef READS_CODES
     books_fill();
+    K(codes_rows)(k);
 #endif
     K(quant_gemv)(k);
     K(quant_gemm)(k);

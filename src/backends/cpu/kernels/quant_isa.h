@@ -6,6 +6,7 @@
 
 void K(quant_gemv)(struct quant_kernels *k);
 void K(quant_gemm)(struct quant_kernels *k);
+void K(codes_rows)(struct quant_kernels *k);        /* where READS_CODES */
 void K(float_gemm)(struct quant_kernels *k);
 void K(quant_rows)(struct quant_kernels *k);
 /* n blocks of 32 or 256 floats to codes [n][block], each with its d_a and its sums (one, or 16 with those of even runs first). */
