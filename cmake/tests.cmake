@@ -40,7 +40,7 @@ foreach(source ${test_sources})
         ENVIRONMENT "ARENITE_SOURCE=${PROJECT_SOURCE_DIR};ARENITE_MODELS=${PROJECT_SOURCE_DIR}/models")
 endforeach()
 # run again under the thread sanitizer; not run under the others
-foreach(test cpu/threads cpu/compute core/sched core/backend ops/attention model/decode)
+foreach(test cpu/threads cpu/compute core/sched core/backend ops/attention train/backward train/opt model/decode)
     set_tests_properties(${test} PROPERTIES LABELS threads)
 endforeach()
 set_tests_properties(model/bits model/real_memory PROPERTIES LABELS slow)

@@ -9,6 +9,7 @@
 #include "ggml-backend.h"
 #include "ggml-cpu.h"
 #include "ggml-opt.h"
+#include "core/limited.h"
 
 typedef struct ggml_tensor tensor;
 typedef struct ggml_context context;
@@ -447,6 +448,32 @@ static void test_fit(void) {
     ggml_backend_cpu_set_n_threads(cpu, 1);
 }
 
+/* A second device computes the products, their operands copied to it and the results back: the same course, its sums being in
+ * double. */
+static void test_two_devices(void) {
+    struct model m;
+    limited_reset();
+    limited.offload = true;
+    CHECK(model_new(&m, 4), "model");
+    ggml_backend_buffer_set_usage(m.buffer, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
+    ggml_backend_t backends[2] = { limited_init(&limited_device, NULL), cpu };
+    ggml_backend_sched_t two = ggml_backend_sched_new(backends, NULL, 2, 1024, false, true);
+    struct ggml_opt_params p = params_for(&m, GGML_OPT_LOSS_TYPE_MEAN_SQUARED_ERROR, GGML_OPT_OPTIMIZER_TYPE_ADAMW, 2);
+    p.backend_sched = two;
+    ggml_opt_context_t opt = ggml_opt_init(p);
+    ggml_opt_dataset_t d = points();
+    struct reference r = reference_of(&m);
+    ggml_opt_epoch(opt, d, NULL, NULL, -1, NULL, NULL);
+    for (int64_t i = 0; i < POINTS; i += 8) {
+        double g[OUT][WIDTH + 1];
+        reference_gradient(&r, i, 8, g);
+        reference_step(&r, g, true);
+    }
+    CHECK(limited.n_nodes >= POINTS/4 && distance(&r, &m) < 2e-5, "%d nodes on the device, %g from the reference", limited.n_nodes, distance(&r, &m));
+    ggml_opt_free(opt), ggml_opt_dataset_free(d);
+    ggml_backend_sched_free(two), ggml_backend_free(backends[0]), model_free(&m);
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------------------------------ */
 
 static bool whole_run(void) {
@@ -496,6 +523,7 @@ int main(void) {
     test_losses_and_refusals();
     test_classifier();
     test_fit();
+    test_two_devices();
     test_allocations_fail();
     ggml_backend_sched_free(sched);
     ggml_backend_free(cpu);
