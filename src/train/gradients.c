@@ -1,6 +1,6 @@
 /* The gradient of every op, source by source: what a node's gradient g contributes to that of one of its sources.
  *
- * A row of the table names an op and a function for each of its first two sources. A function builds the contribution out
+ * A row of the table names an op and a function for each of its first three sources. A function builds the contribution out
  * of ordinary ops, F32 and of the source's shape, and returns NULL where it has no rule for these shapes. `constant` stands
  * for sources through which nothing flows: indices, shapes, results that are constant almost everywhere. An empty place is
  * a gradient that does not exist here; backward.c refuses a graph that needs it. To add one: a function and its place.
@@ -16,6 +16,9 @@
 
 static tensor *packed(context *ctx, tensor *t) { return !t || ggml_is_contiguous(t) ? t : ggml_cont(ctx, t); }
 static tensor *as_f32(context *ctx, tensor *t) { return t->type == GGML_TYPE_F32 ? t : ggml_cast(ctx, t, GGML_TYPE_F32); }
+
+/* Rows at growing addresses, as products want their first operand. */
+static tensor *ordered(context *ctx, tensor *t) { return ggml_is_transposed(t) ? ggml_cont(ctx, t) : t; }
 
 /* The same elements in the shape of `like`. */
 static tensor *shaped(context *ctx, tensor *t, tensor *like) {
@@ -74,8 +77,7 @@ static bool has_hint(const tensor *product) { return param_i32(product, 1) != 0;
 /* y[i, j] = sum over k of a[k, i]*b[k, j]:  da[k, i] = sum over j of b[k, j]*dy[i, j],  db[k, j] = sum over i of a[k, i]*dy[i, j] */
 static tensor *mul_mat_a(const struct edge *e) {
     if (has_hint(e->y)) return NULL;
-    tensor *b = ggml_is_transposed(e->b) ? ggml_cont(e->ctx, e->b) : e->b;
-    return summed_groups(e->ctx, ggml_out_prod(e->ctx, b, e->g), e->a);
+    return summed_groups(e->ctx, ggml_out_prod(e->ctx, ordered(e->ctx, e->b), e->g), e->a);
 }
 static tensor *mul_mat_b(const struct edge *e) {
     return has_hint(e->y) ? NULL : ggml_out_prod(e->ctx, e->a, ggml_transpose(e->ctx, e->g));
@@ -131,6 +133,15 @@ static tensor *gelu(const struct edge *e) {
     tensor *slope = ggml_mul(ctx, ggml_scale_bias(ctx, ggml_sqr(ctx, t), -0.5f, 0.5f), ggml_scale_bias(ctx, xx, 3.0f*c*k, c));
     tensor *d = ggml_add(ctx, ggml_scale_bias(ctx, t, 0.5f, 0.5f), ggml_mul(ctx, x, slope));
     return ggml_mul(ctx, e->g, d);
+}
+/* 1/6 where |x| < 3 */
+static tensor *hard_slope(const struct edge *e) {
+    return ggml_scale(e->ctx, ggml_step(e->ctx, ggml_scale_bias(e->ctx, ggml_abs(e->ctx, as_f32(e->ctx, e->a)), -1.0f, 3.0f)), 1.0f/6.0f);
+}
+static tensor *hardsigmoid(const struct edge *e) { return ggml_mul(e->ctx, e->g, hard_slope(e)); }
+static tensor *hardswish(const struct edge *e) {
+    tensor *slope = ggml_mul(e->ctx, hard_slope(e), e->a);
+    return ggml_mul(e->ctx, e->g, ggml_add(e->ctx, ggml_hardsigmoid(e->ctx, as_f32(e->ctx, e->a)), slope));
 }
 /* 1 or the slope */
 static tensor *leaky_relu(const struct edge *e) {
@@ -201,9 +212,53 @@ static tensor *group_norm(const struct edge *e) {
     return x && g ? shaped(e->ctx, norm_of(e->ctx, g, x, param_f32(e->y, 1)), e->a) : NULL;
 }
 
+/* y = x/d, d = max(|x|, eps):  dx = (dy - y*sum(y dy))/d, without the sum where d is eps. */
+static tensor *l2_norm(const struct edge *e) {
+    context *ctx = e->ctx;
+    const float eps = param_f32(e->y, 0);
+    tensor *size = ggml_sqrt(ctx, ggml_sum_rows(ctx, ggml_sqr(ctx, as_f32(ctx, e->a))));
+    tensor *free = ggml_step(ctx, ggml_scale_bias(ctx, size, 1.0f, -eps));
+    tensor *along = ggml_mul(ctx, ggml_sum_rows(ctx, ggml_mul(ctx, e->g, e->y)), free);
+    tensor *across = along ? ggml_sub(ctx, e->g, ggml_mul(ctx, as_f32(ctx, e->y), along)) : NULL;
+    return ggml_div(ctx, across, ggml_clamp(ctx, size, eps, INFINITY));
+}
+/* The sum from each element to the row's end. */
+static tensor *cumsum(const struct edge *e) {
+    tensor *g = packed(e->ctx, e->g);
+    return ggml_sub(e->ctx, ggml_add(e->ctx, g, ggml_sum_rows(e->ctx, g)), ggml_cumsum(e->ctx, g));
+}
+
 /* Mask and bias are added before the exponential, sinks make the sum of y less than 1: the rule is the same. */
 static tensor *soft_max(const struct edge *e) {
     return ggml_soft_max_ext_back(e->ctx, e->g, e->y, param_f32(e->y, 0), 0.0f);
+}
+
+/* Attention with the probabilities p of the forward pass made again, p [n_kv, n, heads]: dv = sum over n of p*dy,
+ * dp = sum over dv of v*dy, and from there as softmax and products. */
+struct attention { tensor *p, *g, *ds; };
+static struct attention attention_of(const struct edge *e) {
+    const tensor *y = e->y;
+    context *ctx = e->ctx;
+    struct attention at = { NULL, NULL, NULL };
+    if (param_f32(y, 2) != 0.0f /* soft cap */ || y->src[1]->ne[2] != y->src[2]->ne[2]) return at;
+    const float scale = param_f32(y, 0);
+    at.p = ggml_soft_max_ext(ctx, ggml_mul_mat(ctx, ordered(ctx, y->src[1]), y->src[0]), y->src[3], scale, param_f32(y, 1));
+    if (at.p && y->src[4]) ggml_soft_max_add_sinks(at.p, y->src[4]);
+    at.g = ggml_permute(ctx, e->g, 0, 2, 1, 3);
+    at.ds = ggml_soft_max_ext_back(ctx, ggml_mul_mat(ctx, ordered(ctx, y->src[2]), at.g), at.p, scale, 0.0f);
+    return at;
+}
+static tensor *attention_q(const struct edge *e) {
+    const struct attention at = attention_of(e);
+    return at.ds ? ggml_out_prod(e->ctx, ordered(e->ctx, e->b), ggml_transpose(e->ctx, at.ds)) : NULL;
+}
+static tensor *attention_k(const struct edge *e) {
+    const struct attention at = attention_of(e);
+    return summed_groups(e->ctx, at.ds ? ggml_out_prod(e->ctx, ordered(e->ctx, e->a), at.ds) : NULL, e->b);
+}
+static tensor *attention_v(const struct edge *e) {
+    const struct attention at = attention_of(e);
+    return summed_groups(e->ctx, at.p ? ggml_out_prod(e->ctx, at.g, at.p) : NULL, e->y->src[2]);
 }
 
 /* Turning by the angle and by its negative are each other's gradient; all parameters are shared. */
@@ -343,6 +398,8 @@ static gradient *const unary_gradients[GGML_UNARY_OP_COUNT] = {
     [GGML_UNARY_OP_GELU]       = gelu,
     [GGML_UNARY_OP_GELU_QUICK] = gelu_quick,
     [GGML_UNARY_OP_SILU]       = silu,
+    [GGML_UNARY_OP_HARDSWISH]  = hardswish,
+    [GGML_UNARY_OP_HARDSIGMOID] = hardsigmoid,
     [GGML_UNARY_OP_EXP]        = exp_a,
     [GGML_UNARY_OP_EXPM1]      = expm1_a,
     [GGML_UNARY_OP_SOFTPLUS]   = softplus,
@@ -353,8 +410,8 @@ static gradient *const unary_gradients[GGML_UNARY_OP_COUNT] = {
 };
 static gradient *unary_gradient(enum ggml_unary_op op) { return unary_gradients[op]; }
 
-static gradient *const gradients[GGML_OP_COUNT][2] = {
-    /*                                 by a            by b */
+static gradient *const gradients[GGML_OP_COUNT][3] = {
+    /*                                 by a            by b            by c */
     [GGML_OP_DUP]                  = { pass },
     [GGML_OP_ADD]                  = { pass,           pass_b },
     [GGML_OP_ADD1]                 = { pass,           total_b },
@@ -369,6 +426,7 @@ static gradient *const gradients[GGML_OP_COUNT][2] = {
     [GGML_OP_COS]                  = { cos_a },
     [GGML_OP_SUM]                  = { repeated },
     [GGML_OP_SUM_ROWS]             = { repeated },
+    [GGML_OP_CUMSUM]               = { cumsum },
     [GGML_OP_MEAN]                 = { averaged },
     [GGML_OP_REPEAT]               = { reduced },
     [GGML_OP_REPEAT_BACK]          = { repeated },
@@ -376,6 +434,7 @@ static gradient *const gradients[GGML_OP_COUNT][2] = {
     [GGML_OP_NORM]                 = { norm },
     [GGML_OP_RMS_NORM]             = { rms_norm },
     [GGML_OP_GROUP_NORM]           = { group_norm },
+    [GGML_OP_L2_NORM]              = { l2_norm },
     [GGML_OP_MUL_MAT]              = { mul_mat_a,      mul_mat_b },
     [GGML_OP_OUT_PROD]             = { out_prod_a,     out_prod_b },
     [GGML_OP_SCALE]                = { scaled },
@@ -405,13 +464,14 @@ static gradient *const gradients[GGML_OP_COUNT][2] = {
     [GGML_OP_COUNT_EQUAL]          = { constant,       constant },
     [GGML_OP_FILL]                 = { constant },
     [GGML_OP_LEAKY_RELU]           = { leaky_relu },
+    [GGML_OP_FLASH_ATTN_EXT]       = { attention_q,    attention_k,    attention_v },
     [GGML_OP_TRI]                  = { tri },
     [GGML_OP_CROSS_ENTROPY_LOSS]   = { cross_entropy },
 };
 
 gradient *gradient_of(const tensor *y, int s) {
-    if (s > 1) return NULL;
+    if (s > 2) return NULL;
     if (y->op == GGML_OP_UNARY) return s == 0 ? unary_gradient((enum ggml_unary_op) param_i32(y, 0)) : NULL;
-    if (y->op == GGML_OP_GLU)   return !glu_functions[param_i32(y, 0)].known ? NULL : s == 0 ? glu_a : glu_b;
+    if (y->op == GGML_OP_GLU)   return s > 1 || !glu_functions[param_i32(y, 0)].known ? NULL : s == 0 ? glu_a : glu_b;
     return gradients[y->op][s];
 }

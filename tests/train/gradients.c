@@ -96,6 +96,11 @@ CASE1(t_pool_max,  ggml_pool_2d(ctx, a, GGML_OP_POOL_MAX, 2, 3, 2, 1, 0, 0))
 CASE1(t_pad,       ggml_pad_ext(ctx, a, 1, 2, 0, 1, 2, 0, 1, 1))
 CASE1(t_roll,      ggml_roll(ctx, a, 1, -2, 1, 0))
 CASE1(t_leaky,     ggml_leaky_relu(ctx, a, 0.1f, false))
+CASE1(t_hardswish, ggml_hardswish(ctx, a))
+CASE1(t_hardsigmoid, ggml_hardsigmoid(ctx, a))
+CASE1(t_l2_norm,   ggml_l2_norm(ctx, a, 1e-3f))
+CASE1(t_l2_small,  ggml_l2_norm(ctx, a, 50.0f))
+CASE1(t_cumsum,    ggml_cumsum(ctx, a))
 CASE1(t_tri,       ggml_tri(ctx, a, GGML_TRI_TYPE_LOWER))
 CASE1(t_loss,      ggml_cross_entropy_loss(ctx, a, ggml_soft_max(ctx, given(ctx, GGML_TYPE_F32, a->ne[0], a->ne[1], a->ne[2], a->ne[3]))))
 CASE1(t_abs,       ggml_abs(ctx, a))
@@ -124,6 +129,13 @@ CASE1(t_many_uses, ggml_add(ctx, ggml_mul(ctx, a, ggml_sqr(ctx, a)), ggml_sub(ct
 static tensor *t_network(context *ctx, tensor **p) {
     tensor *h = ggml_silu(ctx, ggml_add(ctx, ggml_mul_mat(ctx, p[0], p[1]), p[2]));
     return ggml_add(ctx, ggml_rms_norm(ctx, h, 1e-5f), h);
+}
+/* fused attention, heads of the query sharing those of keys and values, with a mask and sinks */
+static tensor *t_flash(context *ctx, tensor **p) {
+    tensor *mask = ggml_cast(ctx, given(ctx, GGML_TYPE_F32, p[1]->ne[1], p[0]->ne[1], 1, 1), GGML_TYPE_F16);
+    tensor *y = ggml_flash_attn_ext(ctx, p[0], p[1], p[2], mask, 0.4f, 2.0f, 0.0f);
+    ggml_flash_attn_ext_add_sinks(y, given(ctx, GGML_TYPE_F32, p[0]->ne[2], 1, 1, 1));
+    return y;
 }
 /* one head of attention: scores, mask, softmax, values, all from one parameter */
 static tensor *t_attention(context *ctx, tensor **p) {
@@ -195,6 +207,12 @@ static const struct test_case cases[] = {
     { "pad",            t_pad,           PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
     { "roll",           t_roll,          PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
     { "leaky_relu",     t_leaky,         PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
+    { "hardswish",      t_hardswish,     PLAIN,                                  0.1,  2.0,  1e-5,  false,   ANY },
+    { "hardsigmoid",    t_hardsigmoid,   PLAIN,                                  0.1,  2.0,  1e-5,  false,   ANY },
+    { "hardsigmoid 0",  t_hardsigmoid,   PLAIN,                                  4.0,  5.0,  1e-5,  false,   ANY },
+    { "l2_norm",        t_l2_norm,       { { 9, 3, 2, 2 } },                     0.3,  1.0,  5e-5,  false,   ANY },
+    { "l2_norm, eps",   t_l2_small,      { { 9, 3, 2, 2 } },                     0.3,  1.0,  1e-5,  false,   ANY },
+    { "cumsum",         t_cumsum,        PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
     { "tri",            t_tri,           { { 4, 4, 2, 2 } },                     0.1,  1.0,  1e-5,  false,   ANY },
     { "cross_entropy",  t_loss,          { { 7, 3, 2, 2 } },                     0.1,  1.0,  2e-5,  false,   ONLY_PACKED },
     { "abs",            t_abs,           PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
@@ -217,6 +235,7 @@ static const struct test_case cases[] = {
     { "constants",      t_constants,     PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
     { "many uses",      t_many_uses,     PLAIN,                                  0.1,  1.0,  2e-5,  false,   ANY },
     { "network",        t_network,       { { 7, 6, 1, 1 }, { 7, 4, 1, 1 }, { 6, 1, 1, 1 } }, 0.1, 1.0, 5e-5, false, NO_TRANSPOSED },
+    { "flash_attn_ext", t_flash,         { { 8, 5, 4, 2 }, { 8, 6, 2, 2 }, { 8, 6, 2, 2 } }, 0.1, 1.0, 2e-5, false, ANY },
     { "attention",      t_attention,     { { 8, 5, 1, 1 }, { 4, 5, 1, 1 } },     0.1,  1.0,  3e-5,  false,   ANY },
 };
 
