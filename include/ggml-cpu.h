@@ -66,8 +66,8 @@ GGML_BACKEND_API void ggml_set_f32_nd(const struct ggml_tensor *tensor, int i0, 
 /* ---- threads ------------------------------------------------------------------------------------------------------ */
 
 /* A pool for graphs that are computed one after the other; NULL when out of memory. Its threads sleep when there is nothing to
- * do; there are never more of them than cores that the process may use, since results do not depend on their number. The
- * caller frees it, when no graph uses it. */
+ * do; there are never more of them than cores that the process may use, since results do not depend on their number. A child
+ * of fork has none of them: there the caller computes alone. The caller frees it, when no graph uses it. */
 GGML_BACKEND_API struct ggml_threadpool *ggml_threadpool_new(struct ggml_threadpool_params *params);
 GGML_BACKEND_API void ggml_threadpool_free(struct ggml_threadpool *threadpool);
 /* What the pool was made for. */

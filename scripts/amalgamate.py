@@ -19,7 +19,7 @@ SRC = ROOT/"src"
 CPU = SRC/"backends"/"cpu"
 DIRS = [ROOT/"include", SRC/"core", SRC/"ops", SRC/"quant", SRC/"train", SRC/"backends", CPU, CPU/"kernels", CPU/"simd"]
 PUBLIC = "ggml.h", "ggml-alloc.h", "ggml-backend.h", "ggml-cpu.h", "ggml-opt.h", "gguf.h", "arenite.h", "llama.h"
-SHARED = {"kernels.h", "float_kernels.h", "attention.h", "quant_dot.h"}     # the headers of kernels/ that no instruction set changes
+SHARED = {"kernels.h", "codes.h", "float_kernels.h", "attention.h", "quant_dot.h"}     # the headers of kernels/ that no instruction set changes
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>|(\w+)).*$', re.M)
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[A-Za-z_]\w*|\.?\d[\w.]*|\S')
 

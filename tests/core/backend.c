@@ -294,6 +294,7 @@ static void graphs_elsewhere(ggml_backend_t cpu, ggml_backend_t ltd) {
         for (int64_t i = 0; !t->view_src && i < ggml_nelements(t); i++) ((float *) t->data)[i] = rnd_f32(&seed);
     }
     int enough = 100;
+    compared = 0;
     CHECK(ggml_backend_compare_graph_backend(cpu, ltd, graph, compare, &enough, NULL, 0), "copied");
     CHECK(compared == 2 && worst < 1e-6f, "%d nodes, worst %g", compared, (double) worst);
     enough = 1, compared = 0;
@@ -350,6 +351,21 @@ static void other_layout(void) {
 static void unaligned(void)       { ggml_backend_cpu_buffer_from_ptr((void *) (uintptr_t) 0x1001, 32); }
 static void no_such_device(void)  { ggml_backend_dev_get(1000); }
 
+/* A meta device is its first device under another name: one for each first device, and graphs come out the same. */
+static void meta(ggml_backend_t cpu, ggml_backend_t ltd) {
+    ggml_backend_dev_t devices[] = { &limited_device, ggml_backend_get_device(cpu) };
+    ggml_backend_dev_t dev = ggml_backend_meta_device(devices, 2, NULL, NULL), other = ggml_backend_meta_device(devices + 1, 1, NULL, NULL);
+    struct ggml_backend_dev_props props;
+    ggml_backend_dev_get_props(other, &props);
+    CHECK(dev && other && dev != other && dev == ggml_backend_meta_device(devices, 1, NULL, NULL), "one for each");
+    CHECK(ggml_backend_dev_type(other) == GGML_BACKEND_DEVICE_TYPE_META && props.type == GGML_BACKEND_DEVICE_TYPE_META, "type %d", props.type);
+    CHECK(ggml_backend_dev_buffer_type(dev) == ggml_backend_dev_buffer_type(&limited_device), "its memory");
+    ggml_backend_t on_meta = ggml_backend_dev_init(other, NULL);
+    CHECK(on_meta && ggml_backend_get_device(on_meta) == other && ggml_backend_is_cpu(on_meta), "a backend");
+    graphs_elsewhere(on_meta, ltd);
+    ggml_backend_free(on_meta);
+}
+
 static void wrong_calls(void) {
     static const struct { const char *what; void (*call)(void); } calls[] = {
         { "writing past the end", past_the_end }, { "an offset that overflows", overflowing }, { "rows past the end", rows_past },
@@ -382,6 +398,7 @@ int main(void) {
     between(cpu, ltd);
     many_as_one();
     graphs_elsewhere(cpu, ltd);
+    meta(cpu, ltd);
     loading();
     registering();
     wrong_calls();
