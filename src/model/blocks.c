@@ -77,6 +77,15 @@ static struct ggml_tensor *cached(struct graph *g, struct ggml_tensor *cache, st
     return ggml_view_3d(g->ctx, all, cache->ne[0], in->n_kv, cache->ne[2], cache->nb[1], cache->nb[2], 0);
 }
 
+/* Lists what has been made so far, before one of them goes on: what projections have in common, their input and later the
+ * angles of their rotations, is then prepared once. */
+static void side_by_side(struct graph *g, int il, struct ggml_tensor *q, struct ggml_tensor *k, struct ggml_tensor *v) {
+    if (!q || !k || !v) return;
+    if (!is_last(g, il) || g->shape.n_outputs) ggml_build_forward_expand(g->gf, q);
+    ggml_build_forward_expand(g->gf, k);
+    ggml_build_forward_expand(g->gf, v);
+}
+
 struct ggml_tensor *block_attention(struct graph *g, int il, struct ggml_tensor *x) {
     if (!x) return NULL;
     const struct hparams *h = &g->model->h;
@@ -87,13 +96,11 @@ struct ggml_tensor *block_attention(struct graph *g, int il, struct ggml_tensor 
 
     struct ggml_tensor *q = linear(g, w[ATTN_Q], w[ATTN_Q_BIAS], x), *k = linear(g, w[ATTN_K], w[ATTN_K_BIAS], x);
     struct ggml_tensor *v = linear(g, w[ATTN_V], w[ATTN_V_BIAS], x);
-    if (!q || !k || !v) return NULL;
-    if (!is_last(g, il) || g->shape.n_outputs) ggml_build_forward_expand(g->gf, q);
-    ggml_build_forward_expand(g->gf, k);                        /* side by side, so that their one input is prepared once */
-    ggml_build_forward_expand(g->gf, v);
+    side_by_side(g, il, q, k, v);
     q = heads(g, q, h->n_head_k, n_head,    w[ATTN_Q_NORM]);
     k = heads(g, k, h->n_head_k, n_head_kv, w[ATTN_K_NORM]);
     v = heads(g, v, h->n_head_v, n_head_kv, NULL);
+    side_by_side(g, il, q, k, v);
     k = cached(g, kv->k[il], block_rope(g, il, k, g->pos), in);
     v = cached(g, kv->v[il], v, in);
     if (is_last(g, il) && !g->shape.n_outputs) return NULL;

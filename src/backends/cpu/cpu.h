@@ -64,6 +64,9 @@ struct cpu_step;
 void run_products(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node);
 bool products_alike(const struct ggml_tensor *a, const struct ggml_tensor *b, const struct cpu_kernels *k, int n_threads);
 bool products_meet(const struct ggml_tensor *node, const struct cpu_kernels *k, int n_threads);
+/* STEP_ROPES; whether two rotations share their angles (ops/rope.c). */
+void run_ropes(const struct cpu_task *t, struct ggml_tensor *const *node, int n);
+bool ropes_alike(const struct ggml_tensor *a, const struct ggml_tensor *b);
 
 bool   supports_any(const struct ggml_tensor *dst);                     /* whatever the builder accepts */
 size_t scratch_none(const struct ggml_tensor *dst, int n_threads);

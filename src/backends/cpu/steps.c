@@ -260,10 +260,36 @@ static bool make_products(struct maker *m, struct cpu_steps *s, struct cpu_step 
     return true;
 }
 
+/* A rotation, with those that can be computed with it. */
+static void make_ropes(struct maker *m, struct cpu_steps *s, struct cpu_step *step, int i) {
+    tensor first = m->todo[i];
+    m->n_passed = 0;
+    step->kind  = STEP_ROPES;
+    put(s, step, m->todo[i], 0);
+    m->todo[i] = NULL;
+    for (i++; i < m->n && m->n_passed < LOOK_AHEAD && step->count < STEP_NODES; i++) {
+        struct ggml_tensor *node = m->todo[i];
+        if (!node) continue;
+        if (is_custom(node)) break;
+        bool ok = ropes_alike(first, node) && can_pass(m, node);
+        for (int j = 0; ok && j < step->count; j++) ok = independent(s->node[step->first + j], node, NOTHING);
+        if (!ok) {
+            m->passed[m->n_passed++] = node;
+            continue;
+        }
+        put(s, step, node, 0);
+        m->todo[i] = NULL;
+    }
+}
+
 /* The step that begins with todo[i]. */
 static struct cpu_step make_step(struct maker *m, struct cpu_steps *s, int first, int i) {
     struct cpu_step step = { .first = first };
     const bool fusing = steps_fusing();
+    if (fusing && (m->todo[i]->op == GGML_OP_ROPE || m->todo[i]->op == GGML_OP_ROPE_BACK)) {
+        make_ropes(m, s, &step, i);
+        return step;
+    }
     int n = fusing ? chain_length(m, i) : 0;
     if (fusing && make_products(m, s, &step, i, n)) return step;
     bool wide = false;
@@ -330,6 +356,7 @@ void step_run(const struct cpu_task *t, const struct cpu_step *step, struct ggml
     switch ((enum step_kind) step->kind) {
     case STEP_NODE:     cpu_ops[node[0]->op].run(t, node[0]);  break;
     case STEP_ROWS:     run_rows(t, node, step->count);        break;
+    case STEP_ROPES:    run_ropes(t, node, step->count);       break;
     case STEP_PRODUCTS: run_products(t, step, node);           break;
     }
 }

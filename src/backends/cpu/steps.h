@@ -9,6 +9,7 @@ enum { STEP_NODES = 12 };               /* at most in one step */
 enum step_kind {
     STEP_NODE,                          /* one node */
     STEP_ROWS,                          /* a chain: each node reads the row of the one before; part by part through all */
+    STEP_ROPES,                         /* rotations by the same angles */
     STEP_PRODUCTS                       /* a chain, then products of its result, then what is done with these element by element */
 };
 

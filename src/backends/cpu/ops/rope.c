@@ -123,15 +123,26 @@ bool supports_rope(const struct ggml_tensor *dst) {
     return row_readable(dst->src[0]) && ggml_blck_size(dst->type) == 1 && row_writable(dst);
 }
 
-/* A chunk is a token with its heads, or, of short tokens, a few of them. */
-void op_rope(const struct cpu_task *t, struct ggml_tensor *dst) {
+bool ropes_alike(const struct ggml_tensor *a, const struct ggml_tensor *b) {
+    return a->op == b->op && a->src[1] == b->src[1] && a->src[2] == b->src[2] && a->ne[0] == b->ne[0] && a->ne[2] == b->ne[2] &&
+           a->ne[3] == b->ne[3] && !memcmp(a->op_params, b->op_params, sizeof a->op_params);
+}
+
+/* A chunk is a token with its heads in all nodes, or, of short tokens, a few of them. */
+void run_ropes(const struct cpu_task *t, struct ggml_tensor *const *node, int n) {
+    const struct ggml_tensor *dst = node[0];
     const struct tables a = tables_at(t, dst);
     const struct rope r = rope_of(dst);
+    int64_t r0, r1, heads = 0;
+    for (int i = 0; i < n; i++) heads += node[i]->ne[1];
     frequencies(dst, &r, a.freq, a.angle);
-    int64_t r0, r1;
-    while (next_rows(t, dst->ne[2]*dst->ne[3], dst->ne[0]*dst->ne[1], &r0, &r1)) for (int64_t token = r0; token < r1; token++) {
+    while (next_rows(t, dst->ne[2]*dst->ne[3], dst->ne[0]*heads, &r0, &r1)) for (int64_t token = r0; token < r1; token++) {
         const int64_t i2 = token % dst->ne[2], i3 = token / dst->ne[2];
         token_tables(t, dst, &r, i2, &a);
-        for (int64_t i1 = 0; i1 < dst->ne[1]; i1++) rotate(t, dst, &r, i1, i2, i3, &a);
+        for (int i = 0; i < n; i++) {
+            for (int64_t i1 = 0; i1 < node[i]->ne[1]; i1++) rotate(t, node[i], &r, i1, i2, i3, &a);
+        }
     }
 }
+
+void op_rope(const struct cpu_task *t, struct ggml_tensor *dst) { run_ropes(t, &dst, 1); }
