@@ -35,7 +35,8 @@ typedef struct ggml_opt_result *ggml_opt_result_t;
 
 /* ndata points of ne_datapoint elements of type_data, each with ne_label elements of type_label (0: no labels), in host
  * memory, to be filled by the caller through the tensors [ne_datapoint, ndata] and [ne_label, ndata] (NULL without labels).
- * Points are shuffled and copied by shards of ndata_shard neighbours; ndata is a multiple of it. NULL when out of memory. */
+ * Points are shuffled and copied by shards of ndata_shard neighbours; those behind the last whole shard are in no batch. NULL
+ * when out of memory. */
 GGML_API ggml_opt_dataset_t ggml_opt_dataset_init(enum ggml_type type_data, enum ggml_type type_label, int64_t ne_datapoint,
     int64_t ne_label, int64_t ndata, int64_t ndata_shard);
 GGML_API void ggml_opt_dataset_free(ggml_opt_dataset_t dataset);

@@ -1,6 +1,7 @@
 /* Data sets: points and their labels in host memory, and the order in which they are handed out.
  *
- * Points keep their place; the order is a list of shard numbers. A batch is a number of whole shards. */
+ * Points keep their place; the order is a list of shard numbers. A batch is a number of whole shards; what is left over at
+ * the end of the data is in none. */
 
 #include "opt.h"
 
@@ -25,7 +26,7 @@ static bool dataset_place(ggml_opt_dataset_t d) {
 
 ggml_opt_dataset_t ggml_opt_dataset_init(enum ggml_type type_data, enum ggml_type type_label, int64_t ne_datapoint,
                                          int64_t ne_label, int64_t ndata, int64_t ndata_shard) {
-    if (ne_datapoint < 1 || ne_label < 0 || ndata < 1 || ndata_shard < 1 || ndata % ndata_shard)
+    if (ne_datapoint < 1 || ne_label < 0 || ndata < 1 || ndata_shard < 1 || ndata_shard > ndata)
         GGML_ABORT("ggml_opt_dataset_init: %" PRId64 " points of %" PRId64 " elements with %" PRId64 " labels in shards of %"
                    PRId64, ndata, ne_datapoint, ne_label, ndata_shard);
     ggml_opt_dataset_t d = calloc(1, sizeof *d);

@@ -74,6 +74,12 @@ static void test_dataset(void) {
     ggml_opt_dataset_get_batch(d, batch, NULL, 2);
     CHECK(!ggml_opt_dataset_labels(d) && ggml_get_data_f32(batch)[0] == 40 && ggml_get_data_f32(batch)[5] == 52, "without labels, into a tensor");
     ggml_backend_buffer_free(buffer), ggml_free(ctx), ggml_opt_dataset_free(d);
+    d = numbered(6, 4, 1);
+    opt = any_context();
+    ggml_opt_dataset_shuffle(opt, d, -1);
+    read_order(d, 4, 4, order);
+    for (int i = 0; i < 4; i++) CHECK(order[i] == i && ggml_opt_dataset_ndata(d) == 6, "one whole shard of 6 points: point %d", i);
+    ggml_opt_free(opt), ggml_opt_dataset_free(d);
     ggml_opt_dataset_free(NULL), ggml_opt_free(NULL), ggml_opt_result_free(NULL);
 }
 
@@ -488,22 +494,50 @@ static bool whole_run(void) {
     ggml_opt_result_free(train), ggml_opt_free(opt), ggml_opt_dataset_free(d), net_free(&m);
     return n == 36;
 }
-static void test_allocations_fail(void) {
-    if (!INTERPOSED) return;
-    ggml_log_set(no_log, NULL);
-    CHECK(whole_run(), "all is well");
+/* Two batches with a graph each. */
+static bool changing_run(void) {
+    struct model m;
+    const bool ok = model_new(&m, 4);
+    ggml_opt_context_t opt = ok ? ggml_opt_init(params_for(NULL, GGML_OPT_LOSS_TYPE_SUM, GGML_OPT_OPTIMIZER_TYPE_ADAMW, 2)) : NULL;
+    ggml_opt_result_t result = ggml_opt_result_init();
+    int64_t n = 0;
+    for (int i = 0; opt && result && i < 2; i++) {
+        struct ggml_context *ctx = ggml_init((struct ggml_init_params) { .mem_size = 1 << 13, .no_alloc = true });
+        struct ggml_cgraph *g = ctx && model_graph(&m, ctx) ? ggml_new_graph_custom(ctx, 16, false) : NULL;
+        ggml_build_forward_expand(g, m.y);
+        if (g) {
+            ggml_opt_prepare_alloc(opt, ctx, g, m.x, m.y);
+            ggml_opt_alloc(opt, true);
+            memset(m.x->data, 0, ggml_nbytes(m.x));
+            ggml_opt_eval(opt, result);
+        }
+        ggml_free(ctx);
+    }
+    ggml_opt_result_ndata(result, &n);
+    ggml_opt_result_free(result), ggml_opt_free(opt), model_free(&m);
+    return n == 8;
+}
+
+static void fail_each(bool (*run)(void), const char *name) {
+    CHECK(run(), "%s: all is well", name);
     const long before = held;
     int n = 0;
     for (bool done = false; !done && n < 1000; n++) {
         fail_at = n + 1;
-        done = whole_run() && fail_at > 0;
+        done = run() && fail_at > 0;
         fail_at = 0;
         ggml_backend_sched_reset(sched);
-        CHECK(held <= before + 64, "call %d: %ld blocks held, %ld before", n, held, before);
+        CHECK(held <= before + 64, "%s, call %d: %ld blocks held, %ld before", name, n, held, before);
     }
     const long after = held;
-    CHECK(whole_run() && whole_run() && held == after, "%ld blocks more after each run", held - after);
-    CHECK(n > 20 && n < 1000, "%d allocations", n);
+    CHECK(run() && run() && held == after, "%s: %ld blocks more after each run", name, held - after);
+    CHECK(n > 20 && n < 1000, "%s: %d allocations", name, n);
+}
+static void test_allocations_fail(void) {
+    if (!INTERPOSED) return;
+    ggml_log_set(no_log, NULL);
+    fail_each(whole_run, "a static graph");
+    fail_each(changing_run, "changing graphs");
     ggml_log_set(NULL, NULL);
 }
 
