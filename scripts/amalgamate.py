@@ -20,6 +20,7 @@ CPU = SRC/"backends"/"cpu"
 DIRS = [ROOT/"include", SRC/"core", SRC/"ops", SRC/"quant", SRC/"train", SRC/"backends", CPU, CPU/"kernels", CPU/"simd"]
 PUBLIC = "ggml.h", "ggml-alloc.h", "ggml-backend.h", "ggml-cpu.h", "ggml-opt.h", "gguf.h", "arenite.h", "llama.h"
 SHARED = {"kernels.h", "codes.h", "float_kernels.h", "attention.h", "quant_dot.h"}     # the headers of kernels/ that no instruction set changes
+STARTS_TYPE = "struct", "union", "enum", "[", "{", ";", "(", "const"    # in the body of a struct what follows is a type or a constant
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>|(\w+)).*$', re.M)
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[A-Za-z_]\w*|\.?\d[\w.]*|\S')
 
@@ -175,15 +176,17 @@ def rewritten(text, names, number):
     if not names:
         return text
     pieces, before, stack = re.split(r'(/\*.*?\*/|"(?:\\.|[^"\\\n])*"|[A-Za-z_]\w*|->|\S)', text, flags=re.S), [""]*3, []
+    parentheses = 0
     for i, piece in enumerate(pieces):
         if not piece.strip() or piece.startswith("/*"):
             continue
+        parentheses += (piece == "(") - (piece == ")")
         if piece == "{":
             stack.append("struct" in before[-2:] or "union" in before[-2:])
         elif piece == "}" and stack:
             stack.pop()
         elif piece in names and before[-1] not in (".", "->") and before[-2:] != ["K_JOIN", "("] and \
-                (not stack or not stack[-1] or before[-1] in ("struct", "union", "enum", "[")):
+                (not stack or not stack[-1] or before[-1] in STARTS_TYPE or (before[-1] == "," and parentheses)):
             pieces[i] = f"{piece}__{number}"
         before = [*before[-2:], piece]
     return "".join(pieces)
