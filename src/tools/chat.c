@@ -121,7 +121,7 @@ static const char *role_of(const cJSON *message) {
 }
 
 static void load(struct chat *c, const char *path) {
-    char *text = file_read(path);
+    char *text = text_of_file(path);
     if (!text) return;
     cJSON *list = cJSON_Parse(text);
     free(text);

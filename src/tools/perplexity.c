@@ -113,7 +113,7 @@ int command_perplexity(int argc, char **argv) {
         ARG_COMMON(m), ARG_JSON(m), ARG_END };
     int status;
     if (!args_read("perplexity", "Measure how well a model predicts a text.", args, argc, argv, &status)) return status;
-    char *text = file_read(file ? file : "-");
+    char *text = text_of_file(file ? file : "-");
     if (!text) return 1;
     if (!m.n_ctx) m.n_ctx = 512;
     m2 = m;

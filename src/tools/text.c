@@ -26,7 +26,7 @@ static const char *fault(const char *bytes, size_t n, size_t length) {
     return NULL;
 }
 
-char *file_read(const char *path) {
+char *text_of_file(const char *path) {
     const bool standard = !strcmp(path, "-");
     const char *name = standard ? "stdin" : path, *wrong = NULL;
     FILE *f = standard ? stdin : fopen(path, "rb");
@@ -47,7 +47,7 @@ char *file_read(const char *path) {
 char *text_choose(const char *command, const char *option, const char *text, const char *file, int *status) {
     *status = 1;
     if (text && file) { *status = usage("%s: %s and -f exclude each other", command, option); return NULL; }
-    if (!text) return file_read(file ? file : "-");
+    if (!text) return text_of_file(file ? file : "-");
     char *copy = NULL;
     size_t length = 0, room = 0;
     if (!text_append(&copy, &length, &room, text, strlen(text))) fail("out of memory");

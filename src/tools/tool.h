@@ -131,7 +131,7 @@ const char *bytes_text(double bytes, char buf[32]);                 /* "4.1 GB" 
 
 enum { TEXT_MAX = 1 << 28 };        /* bytes of a text from outside: its tokens are still counted by an int32_t, with room to spare */
 
-char *file_read(const char *path);  /* "-": stdin; malloc'd, terminated, without zero bytes; NULL after an error line */
+char *text_of_file(const char *path);  /* "-": stdin; malloc'd, terminated, without zero bytes; NULL after an error line */
 /* The text that a command is about, malloc'd: given itself or as a file, or else stdin's. NULL after an error line, with the
  * exit code in *status, which is 1 in any other case. */
 char *text_choose(const char *command, const char *option, const char *text, const char *file, int *status);
