@@ -43,7 +43,12 @@ static void fill_weights(enum ggml_type type, size_t bytes, void *data, enum fil
         }
     }
     for (size_t i = 0; i < bytes && type == GGML_TYPE_MXFP4; i += size) w[i] = (uint8_t) (110 + rnd_u64(&seed) % 24);
-    for (size_t i = 0; i < bytes && type == GGML_TYPE_IQ1_M; i += size) w[i + 55] = w[i + 55] & 0x8f;   /* below infinity */
+    for (size_t i = 54; i < bytes && type == GGML_TYPE_IQ1_M; i += size) {      /* the top of its half: below infinity */
+        uint16_t last;
+        memcpy(&last, w + i, 2);
+        last &= 0x8fff;
+        memcpy(w + i, &last, 2);
+    }
     for (size_t h = 0; h < sizeof halves/sizeof halves[0]; h++) {
         if (halves[h].type != type) continue;
         for (size_t i = 0; i < bytes; i += size) {
