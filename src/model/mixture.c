@@ -202,6 +202,7 @@ static const struct { uint64_t ftypes; enum role role; enum when when; enum ggml
 
     { BIT(Q2_K) | BIT(IQ3_XS) | BIT(IQ3_XXS) | BIT(Q3_K_S) | BIT(Q3_K_M) | BIT(Q4_K_S) | BIT(Q4_K_M) | BIT(IQ3_S) | BIT(IQ3_M) | IQ4,
                                                  ATTN_OUT,  EXPERTS_8,         GGML_TYPE_Q5_K },
+    { BIT(Q3_K_L),                               ATTN_OUT,  EXPERTS_8,         GGML_TYPE_Q3_K },
     { BIT(Q2_K),                                 ATTN_OUT,  ALWAYS,            GGML_TYPE_Q3_K },
     { BIT(IQ3_XXS),                              ATTN_OUT,  ALWAYS,            GGML_TYPE_IQ3_S },
     { BIT(Q3_K_M) | BIT(IQ3_M),                  ATTN_OUT,  ALWAYS,            GGML_TYPE_Q4_K },
