@@ -1,7 +1,7 @@
 # AVX-512 kernels on machines without AVX-512: the same sources over SIMDe (tests/emulate/), held against the portable kernels
 # by the same tests. Needs SIMDe's headers, and AVX2 to run.
 include(CheckIncludeFile)
-if(ARENITE_FUZZ OR ARENITE_SANITIZE STREQUAL "thread")
+if(ARENITE_FUZZ OR ARENITE_SANITIZE)        # SIMDe's own arithmetic overflows
     return()
 endif()
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
@@ -21,9 +21,6 @@ function(emulated_kernels isa)              # emulated_kernels(ISA [DEFINITION..
     target_compile_options(ggml_${isa} PRIVATE -O1 -mavx2 -mfma -mf16c -mbmi2 -Wno-psabi
         -include ${PROJECT_SOURCE_DIR}/tests/emulate/emulated.h)
     target_link_libraries(ggml_${isa} PRIVATE ggml_private)
-    if(ARENITE_SANITIZE MATCHES "undefined")        # SIMDe's own arithmetic overflows; addresses are checked
-        target_compile_options(ggml_${isa} PRIVATE -fno-sanitize=undefined)
-    endif()
 endfunction()
 emulated_kernels(emulated)
 emulated_kernels(emulated_vnni EMULATED_VNNI)
