@@ -227,6 +227,7 @@ static void test_level(const struct quant_kernels *q, const char *level) {
         }
         level_product(q, level, i, block == 1 ? 300 : 640/block*block, COLUMNS, RANDOM, false);
         level_product(q, level, i, 2048, 7, RANDOM, false);
+        level_product(q, level, i, 18432, 1, RANDOM, false);                        /* rows that gemv takes in pieces */
         if (block > 1) {                                    /* every code and scale at its greatest, all of one sign */
             level_product(q, level, i, 512, 6, ONES,  true);
             level_product(q, level, i, 512, 6, ZEROS, true);

@@ -11,15 +11,23 @@
 
 #if defined(GEMV_OF_ALL) || defined(GEMV_OF_SOME)
 
-enum { AHEAD = 4096 };          /* bytes ahead of the block that is read */
+enum {
+    AHEAD = 4096,               /* bytes ahead of the block that is read */
+    SUMS  = 128,                /* vectors of sums of a row in a piece: that whole rows of most models are one piece gains up to half */
+};
 
 /* The integer sums of GEMV_ROWS rows, lanes not yet added, and their float scales: what is read is kept, not used, so that
  * rows missing at the end may hold anything. Blocks of 32 stand in pairs, with d and m in one word. */
 struct piece {
-    _Alignas(64) int32_t isum[32][GEMV_ROWS][GEMV_LANES];
-    int32_t  msum[16][GEMV_ROWS][GEMV_LANES];
-    union { uint32_t dm[64][GEMV_ROWS]; float f[64][GEMV_ROWS]; };
-    uint16_t d[64][GEMV_ROWS], dmin[16][GEMV_ROWS];
+    union {
+        _Alignas(64) int32_t isum[SUMS][GEMV_ROWS][GEMV_LANES];
+        struct { int32_t isums[SUMS/2][GEMV_ROWS][GEMV_LANES], msum[SUMS/2][GEMV_ROWS][GEMV_LANES]; };      /* blocks of 256 */
+    };
+    union {
+        uint32_t dm[2*SUMS][GEMV_ROWS];
+        float    f [2*SUMS][GEMV_ROWS];
+        struct { uint16_t d[2*SUMS][GEMV_ROWS], dmin[2*SUMS][GEMV_ROWS]; };
+    };
 };
 
 /* A piece of some rows, and how far from the block that is read the one lies that will be read some time later. */
@@ -59,7 +67,7 @@ static inline vf with_minimum(const uint32_t *dm, float d_a, float d_sum, vi isu
     return vf_fma(m, vf_set(d_sum), scaled(d, d_a, isum, acc));
 }
 static vf floats_32_min(const struct reader *t, int n, const struct piece *in, const float *d_a, const int16_t *sums, vf acc) {
-    float d_sums[64];
+    float d_sums[2*SUMS];
     (void) t;
     for (int b = 0; b < n; b++) d_sums[b] = d_a[b]*(float) sums[b];
     for (int b = 0; b < n; b += 2) {

@@ -132,7 +132,7 @@ static void ROWS(const struct walk *p, const char *from, const int8_t *codes, co
 #endif
 
 static void K_JOIN(gemv, T)(int64_t k, int64_t rows, const void *weights, size_t stride, const void *column, float *y) {
-    static const struct reader type = { BLOCK, PARTS, BLOCK == 256 ? 16 : HALVES ? 32 : 64, OFFSET, sizeof(BLOCK_T), UNIT, ROWS, FLOATS };
+    static const struct reader type = { BLOCK, PARTS, BLOCK == 256 ? SUMS/2 : HALVES ? SUMS : 2*SUMS, OFFSET, sizeof(BLOCK_T), UNIT, ROWS, FLOATS };
     gemv(&type, k, rows, weights, stride, column, y);
 }
 
