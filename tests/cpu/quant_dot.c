@@ -67,15 +67,22 @@ static void *aligned(size_t size) {
 static void random_floats(int64_t n, float *x) { for (int64_t i = 0; i < n; i++) x[i] = 3*rnd_f32(&seed); }
 
 #ifndef EMULATED
+/* What element i of a prepared column stands for. */
+static double activation(int block, int64_t k, const void *column, int64_t i) {
+    const char *at = column;
+    const float   *d    = (const float *) (const void *) (at + column_d(k));
+    const int16_t *fine = (const int16_t *) (const void *) (at + column_fine(block, k));
+    return (double) d[i/block]*fine[column_fine_place(block, i)]*((const int8_t *) column)[column_place(block, i)];
+}
+
 /* What a product should be, from unpacked weights and the activations it really uses; *size the sum of magnitudes. */
 static double exact(enum ggml_type type, int block, int64_t k, const void *w, const void *column, double *size) {
     static float unpacked[K_MAX];
     if (type == GGML_TYPE_F32) memcpy(unpacked, w, sizeof *unpacked*(size_t) k);
     else quant_types[type].unpack(w, unpacked, k);
-    const float *d = (const float *) (const void *) ((const char *) column + column_d(k));
     double sum = *size = 0;
     for (int64_t i = 0; i < k; i++) {
-        const double x = block == 1 ? ((const float *) column)[i] : (double) d[i/block]*((const int8_t *) column)[column_place(block, i)];
+        const double x = block == 1 ? ((const float *) column)[i] : activation(block, k, column, i);
         sum += x*unpacked[i], *size += fabs(x*unpacked[i]);
     }
     return sum;
@@ -104,34 +111,63 @@ static void test_definition(void) {
 
 /* ---- activations ---- */
 
-static void check_codes(const float *x, const int8_t *want, float want_d, const char *what) {
+static void check_codes(const float *x, const int8_t *want, const int *want_fine, float want_d, const char *what) {
     char *column = aligned(column_size(32, 32));
     quant_kernels_portable.quantize(32, 32, x, column);
     const float d = *(const float *) (const void *) (column + column_d(32));
-    for (int i = 0; i < 32; i++) CHECK((int8_t) column[column_place(32, i)] == want[i], "%s: code %d", what, i);
+    const int16_t *fine = (const int16_t *) (const void *) (column + column_fine(32, 32));
+    for (int i = 0; i < 32; i++) {
+        CHECK((int8_t) column[column_place(32, i)] == want[i], "%s: code %d", what, i);
+        CHECK(fine[column_fine_place(32, i)] == want_fine[i/16], "%s: fine scale of %d", what, i);
+    }
     CHECK(d == want_d || (isnan(d) && isnan(want_d)), "%s: d = %g", what, (double) d);
     ggml_aligned_free(column, 0);
 }
 
 static void test_codes(void) {
-    float x[32] = { 127 };
+    float x[32] = { 127*FINE_MOST };
     int8_t want[32] = { 127 };
-    for (int i = 1; i < 32; i++) {                          /* ties go away from zero */
-        x[i] = (float) (i - 16) + 0.5f;
-        want[i] = (int8_t) (i - 16 + (i >= 16));
+    const int most[2] = { FINE_MOST, FINE_MOST }, ones[2] = { 1, 1 }, apart[2] = { FINE_MOST, 2 };
+    for (int i = 1; i < 32; i++) {                          /* ties go away from zero; the second half is finer */
+        const float step = i < 16 ? FINE_MOST : 2;
+        x[i] = ((float) (i%16 - 8) + 0.5f)*step;
+        want[i] = (int8_t) (i%16 - 8 + (i%16 >= 8));
     }
-    check_codes(x, want, 1, "ties");
+    x[31] = 2*127, want[31] = 127;
+    check_codes(x, want, apart, 1, "ties");
     const int8_t zeros[32] = { 0 };
     for (int i = 0; i < 32; i++) x[i] = 0;
-    check_codes(x, zeros, 0, "zeros");
+    check_codes(x, zeros, ones, 0, "zeros");
     for (int i = 0; i < 32; i++) x[i] = 1e-37f;
-    check_codes(x, zeros, 0, "tiny");
+    check_codes(x, zeros, ones, 0, "tiny");
     x[5] = INFINITY;
-    check_codes(x, zeros, INFINITY, "infinity");
+    check_codes(x, zeros, ones, INFINITY, "infinity");
     x[9] = NAN;
-    check_codes(x, zeros, NAN, "NaN");
+    check_codes(x, zeros, ones, NAN, "NaN");
     for (int i = 0; i < 32; i++) x[i] = i & 1 ? -GREATEST : GREATEST, want[i] = i & 1 ? -127 : 127;
-    check_codes(x, want, GREATEST/127, "greatest floats");
+    check_codes(x, want, most, GREATEST/(FINE_MOST*127), "greatest floats");
+}
+
+/* No activation is farther from its float than half a step of its group, which is at most 1/FINE_MOST of a block's above
+ * the least that there could be. */
+static void test_fine(void) {
+    static float x[K_MAX];
+    for (int b = 0; b < 2; b++) {
+        const int block = b ? 256 : 32, group = fine_group(block);
+        const int64_t k = 1024;
+        char *column = aligned(column_size(block, k));
+        random_floats(k, x);
+        for (int64_t i = 5; i < k; i += 100) x[i] *= 50;
+        quant_kernels_portable.quantize(block, k, x, column);
+        for (int64_t i = 0; i < k; i++) {
+            float most = 0, all = 0;
+            for (int j = 0; j < group; j++) most = fmaxf(most, fabsf(x[i/group*group + j]));
+            for (int j = 0; j < block; j++) all  = fmaxf(all,  fabsf(x[i/block*block + j]));
+            const double step = ((double) most + (double) all/FINE_MOST)/127;
+            CHECK(fabs(activation(block, k, column, i) - (double) x[i]) <= step/2*1.00001, "block %d, element %d", block, (int) i);
+        }
+        ggml_aligned_free(column, 0);
+    }
 }
 
 #endif
@@ -244,6 +280,7 @@ int main(void) {
 #else
     test_definition();
     test_codes();
+    test_fine();
     for (int level = 0; level < CPU_LEVELS; level++) {
         const struct cpu_kernels *k = cpu_kernels_at((enum cpu_level) level);
         if (k) test_level(&k->q, cpu_level_name((enum cpu_level) level));

@@ -6,18 +6,21 @@
  * activations x, k elements each, so an output's bits depend on nothing else: not on the instruction set, the threads, the
  * number of columns or the shape of a tile.
  *
- * Quantised weights. x is cut into blocks as long as those of the weight type's partner (32 for Q8_0 and Q8_1, 256 for Q8_K).
- * A block has a scale d_a = amax/127, an F32 never rounded to half, and codes q = x*(1/d_a) rounded half away from zero, in
- * -127 .. 127. amax is the greatest |x| as a bit pattern, so a NaN or an infinity is found and makes d_a one, with all q zero;
- * a block whose d_a is below the smallest normal float counts as zeros, d_a = 0. Over blocks in increasing k, one accumulator:
- *     acc = fmaf(d_w*d_a, (float) isum, acc)          isum: the exact sum of scale*(code - offset)*q
- *     acc = fmaf(-(dmin_w*d_a), (float) msum, acc)    Q2_K, Q4_K, Q5_K; msum: the exact sum of minimum*q
- *     acc = fmaf(m_w, d_a*(float) qsum, acc)          Q4_1, Q5_1; qsum: the exact sum of q
+ * Quantised weights. x is cut into blocks as long as those of the weight type's partner (32 for Q8_0 and Q8_1, 256 for Q8_K),
+ * and these into groups (16 in blocks of 32, 32 in blocks of 256), so that one great value spoils no more than its group.
+ * A block has a scale d_a = amax/(6*127), an F32 never rounded to half; a group a fine scale f, an integer 1 .. 6, the least
+ * that is not below gmax*(6/amax), and codes q = x*(1/(d_a*f)) rounded half away from zero, in -127 .. 127; x counts as
+ * d_a*(f*q). amax and gmax are the greatest |x| of block and group as bit patterns, so a NaN or an infinity is found and makes
+ * d_a one, with all q zero; a block whose d_a is below the smallest normal float counts as zeros, d_a = 0; f is 1 in both.
+ * Over blocks in increasing k, one accumulator:
+ *     acc = fmaf(d_w*d_a, (float) isum, acc)          isum: the exact sum of scale*(code - offset)*f*q
+ *     acc = fmaf(-(dmin_w*d_a), (float) msum, acc)    Q2_K, Q4_K, Q5_K; msum: the exact sum of minimum*f*q
+ *     acc = fmaf(m_w, d_a*(float) qsum, acc)          Q4_1, Q5_1; qsum: the exact sum of f*q
  *     acc = fmaf(d_w*d_a, (float) isum, acc)          NVFP4, for elements 0..15 and then for 16..31, which have a d_w each
  * Codes of the IQ types are the integers of their codebooks, in eighths in IQ1; their scales are 2s + 1 (IQ4_XS: s - 32); d_w is d
  * times the power of two that is left: 1/8 in IQ1 and IQ2, 1/4 in IQ3_XXS. Weight blocks longer than 32 whose partner is Q8_0 are
  * met by several blocks of activations.
- * Integers are exact, so their order is free. Activations that already have the partner's type are used as they are.
+ * Integers are exact, so their order is free. Activations that already have the partner's type are used as they are, f = 1.
  *
  * Float weights (F32, F16, BF16, widened exactly). Activations stay F32. Element i goes to virtual lane i mod 16, each lane a
  * chain of fmaf in increasing i starting at zero; then lanes 8..15 are added onto 0..7, 4..7 onto 0..3, 2..3 onto 0..1 and 1
@@ -28,22 +31,33 @@
 
 #include "ggml-cpu.h"
 
+enum {
+    FINE_MOST     = 6,              /* the greatest fine scale: sums of a group times it fit 16 bits, sums of a block 32 */
+    FINE_GROUP_32 = 16, FINE_GROUP_256 = 32
+};
+static inline int fine_group(int block) { return block == 32 ? FINE_GROUP_32 : FINE_GROUP_256; }
+
 /* A prepared column: the activations of one output column as gemv reads them. For floats the F32 values; for quantised
- * weights three arrays, each 64-aligned: int8 codes [k], float d_a [k/block], int16 sums of the codes [k/run] where a run is
- * 32 elements in blocks of 32, 16 elements in blocks of 256. Of the 16 sums of a block those of even runs stand first. Codes
- * in blocks of 32 stand as nibbles come out of two blocks at once: of each pair of blocks the first halves, then the second
- * halves; after an odd number of blocks a block of zeros completes the pair. */
+ * weights four arrays, each 64-aligned: int8 codes [k], float d_a [k/block], int16 sums of f*q [k/run] where a run is 32
+ * elements in blocks of 32, 16 elements in blocks of 256, and the int16 fine scales. Of the 16 sums of a block those of even
+ * runs stand first. Codes in blocks of 32 stand as nibbles come out of two blocks at once: of each pair of blocks the first
+ * halves, then the second halves; after an odd number of blocks a block of zeros completes the pair. Fine scales stand eight
+ * times there, one for each two codes; in blocks of 256 once. */
 static inline size_t column_pad(size_t bytes) { return (bytes + 63) & ~(size_t) 63; }
 static inline int    column_run(int block)    { return block == 32 ? 32 : 16; }
 static inline size_t column_d(int64_t k)      { return column_pad((size_t) k); }                    /* offsets in bytes */
 static inline size_t column_sums(int block, int64_t k) { return column_d(k) + column_pad((size_t) (k/block)*sizeof(float)); }
+static inline size_t column_fine(int block, int64_t k) {
+    return column_sums(block, k) + column_pad((size_t) (k/column_run(block))*sizeof(int16_t));
+}
 static inline int64_t column_sum_place(int64_t run)    { return run/16*16 + run%2*8 + run%16/2; }    /* blocks of 256 */
 static inline int64_t column_place(int block, int64_t i) {                                              /* of element i's code */
     return block == 32 ? i/64*64 + i/32%2*16 + i/16%2*32 + i%16 : i;
 }
+static inline int64_t column_fine_place(int block, int64_t i) { return block == 32 ? column_place(32, i)/2 : i/FINE_GROUP_256; }
 static inline size_t column_size(int block, int64_t k) {
     if (block == 1) return column_pad((size_t) k*sizeof(float));
-    return column_sums(block, k) + column_pad((size_t) (k/column_run(block))*sizeof(int16_t));
+    return column_fine(block, k) + (block == 32 ? (size_t) (k + 63)/64*64 : column_pad((size_t) (k/FINE_GROUP_256)*sizeof(int16_t)));
 }
 
 /* How a level multiplies one type of weights. Rows of weights are dense in themselves and `stride` bytes apart. */

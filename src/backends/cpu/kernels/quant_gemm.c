@@ -24,7 +24,7 @@ enum {
 struct shape {
     void (*tile)(int blocks, const uint8_t *panel, const uint8_t *tile, float *acc);
     int  block, group, span, offset, parts;
-    bool wide, scaled, min;
+    bool wide, paired, scaled, min;
     int  panel_size, tile_size;                 /* bytes of a block */
 };
 
@@ -33,7 +33,17 @@ struct shape {
 /* Scales and minimums of row r, from where they begin. */
 static void panel_scales(const int16_t s[16], int groups, uint8_t *at, int r) {
     int32_t *out = (int32_t *) (void *) at + r;
-    for (int g = 0; g < groups; g++) out[g*PANEL_ROWS] = scale_word(groups == 8 ? s[g] : s[g%2*8 + g/2]);
+    for (int g = 0; g < groups; g++) out[g*FINE_MOST*PANEL_ROWS] = scale_word(groups == 8 ? s[g] : s[g%2*8 + g/2]);
+}
+/* The scales of all rows times 2, 3, .. FINE_MOST. */
+static void panel_fine(int groups, uint8_t *at) {
+    for (int g = 0; g < groups; g++, at += FINE_MOST*PANEL_ROWS*4) {
+        for (int v = 0; v < PANEL_ROWS*4; v += LANES*4) {
+            const tv scale = t_load(at + v);
+            tv times = scale;
+            for (int f = 1; f < FINE_MOST; f++) t_store(at + f*PANEL_ROWS*4 + v, times = t_plus(times, scale));
+        }
+    }
 }
 static void panel_mins(const int16_t m[16], int groups, uint8_t *at, int r) {
     uint32_t *out = (uint32_t *) (void *) at + r;
@@ -53,7 +63,10 @@ static void panel_codes(const struct shape *s, const struct codes c[8], int j, u
     }
     if (s->wide) return;
 #endif
-    for (int i = 0; i < 8; i++) u[i] = vb_add(vb_load(c[i].q + 32*j), vb_set(s->offset));
+    for (int i = 0; i < 8; i++) {
+        u[i] = vb_add(vb_load(c[i].q + 32*j), vb_set(s->offset));
+        if (s->paired) u[i] = vb_paired(u[i]);
+    }
     transpose_dwords(u, out, PANEL_ROWS*4);
 }
 
@@ -63,7 +76,7 @@ static void panel_eight(const struct shape *s, const struct codes c[8], int grou
     for (int j = 0; j < groups; j++) panel_codes(s, c, j, panel + j/per_block*s->panel_size + j%per_block*group_size + r*4);
     for (int i = 0; i < 8; i++) {
         if (s->scaled)           panel_scales(c[i].scale, n, panel + PANEL_ROWS*256, r + i);
-        if (s->scaled && s->min) panel_mins(c[i].min, n, panel + PANEL_ROWS*(256 + n*4), r + i);
+        if (s->scaled && s->min) panel_mins(c[i].min, n, panel + PANEL_ROWS*(256 + n*FINE_MOST*4), r + i);
         for (int b = 0; b < groups/per_block; b++) {
             float *d = (float *) (void *) (panel + (b + 1)*s->panel_size) - (s->parts + s->min)*PANEL_ROWS + r + i;
             for (int p = 0; p < s->parts; p++) d[p*PANEL_ROWS] = c[i].d[b*s->parts + p];
@@ -82,6 +95,7 @@ static void fill_panel(const struct shape *s, read_codes_t *read, int n, const v
             for (int i = 0; i < 8; i++) read(rows[r + i], first + b, m, &c[i]);
             panel_eight(s, c, m*s->block/32, r, panel);
         }
+        if (s->scaled) panel_fine(256/s->group, panel + PANEL_ROWS*256);
     }
 }
 
@@ -98,19 +112,46 @@ static void tile_sums(int group, const int16_t (*sums)[16], uint32_t *out) {
     }
 }
 
-/* One block: codes of all columns, each with its d_a and its sums. */
-static void tile_block(const struct shape *s, const int8_t *codes, const float *d_a, const int16_t (*sums)[16], uint8_t *a) {
-    const int step = s->wide ? 2 : 4, block = s->block;
-    for (int j = 0; j < block/32; j++) {                    /* each reaches into what is written after it */
-        vb u[8];
-        for (int c = 0; c < 8; c++) u[c] = vb_load(codes + (c < TILE_COLUMNS ? c*block : 0) + 32*j);
-        if (s->wide) transpose_wide  (u, a + j*(32/step)*TILE_COLUMNS*4, TILE_COLUMNS*4);
-        else         transpose_dwords(u, a + j*(32/step)*TILE_COLUMNS*4, TILE_COLUMNS*4);
+/* Where the fine scales of a tile begin to count: an offset among those of a panel, or the factors. */
+static void tile_fine(const struct shape *s, const int16_t (*fine)[8], int groups, uint32_t *out) {
+    for (int g = 0; g < groups; g++, out += TILE_COLUMNS) {
+        for (int c = 0; c < TILE_COLUMNS; c++) {
+            out[c] = s->scaled ? (uint32_t) (fine[c][g] - 1)*PANEL_ROWS :
+                     s->paired ? (uint16_t) fine[c][0] | (uint32_t) (uint16_t) fine[c][1] << 16 : (uint32_t) scale_word(fine[c][g]);
+        }
     }
+}
+
+/* Codes 32j .. 32j+31 of all columns; they reach into what is written after them. */
+static void tile_codes(const struct shape *s, const int8_t *codes, const int16_t (*fine)[8], int j, uint8_t *out) {
+    vb u[8];
+    for (int c = 0; c < 8; c++) u[c] = vb_load(codes + (c < TILE_COLUMNS ? c*s->block : 0) + 32*j);
+    if (s->wide) {
+        int16_t f[8][2];
+        for (int c = 0; c < 8; c++) {
+            const int16_t *of = fine[c < TILE_COLUMNS ? c : 0];
+            f[c][0] = of[s->block == 32 ? 0 : j], f[c][1] = of[s->block == 32 ? 1 : j];
+        }
+        transpose_wide(u, f, out, TILE_COLUMNS*4);
+    } else {
+        for (int c = 0; c < 8*s->paired; c++) u[c] = vb_paired(u[c]);
+        transpose_dwords(u, out, TILE_COLUMNS*4);
+    }
+}
+
+/* One block: codes of all columns, each with its d_a, its sums and its fine scales. */
+static void tile_block(const struct shape *s, const int8_t *codes, const float *d_a, const int16_t (*sums)[16], const int16_t (*fine)[8],
+                       uint8_t *a) {
+    const int step = s->wide ? 2 : 4, block = s->block, fines = s->wide ? 0 : s->paired ? 1 : block/fine_group(block);
+    for (int j = 0; j < block/32; j++) tile_codes(s, codes, fine, j, a + j*(32/step)*TILE_COLUMNS*4);
     uint32_t *out = (uint32_t *) (void *) a + TILE_COLUMNS*(block/step);
     for (int i = 0; s->offset && i < block; i += s->span, out += TILE_COLUMNS) {
-        for (int c = 0; c < TILE_COLUMNS; c++) out[c] = (uint32_t) offset_word(codes + c*block + i, s->span, s->offset);
+        for (int c = 0; c < TILE_COLUMNS; c++) {
+            out[c] = (uint32_t) (s->paired ? offset_halves(codes + c*block, s->offset) : offset_word(codes + c*block + i, s->span, s->offset));
+        }
     }
+    tile_fine(s, fine, fines, out);
+    out += fines*TILE_COLUMNS;
     if (s->scaled && s->min) {
         tile_sums(s->group, sums, out);
         out += 128/s->group*TILE_COLUMNS;
@@ -125,12 +166,13 @@ static void tile_block(const struct shape *s, const int8_t *codes, const float *
 static void prepare(const struct shape *s, int64_t k, int n, const float *const *x, uint8_t *tile) {
     _Alignas(32) int8_t codes[TILE_COLUMNS*256] = { 0 };
     float   d_a[TILE_COLUMNS]      = { 0 };
-    int16_t sums[TILE_COLUMNS][16] = { 0 };
+    int16_t sums[TILE_COLUMNS][16] = { 0 }, fine[TILE_COLUMNS][8];
+    for (int i = 0; i < TILE_COLUMNS*8; i++) fine[i/8][i%8] = 1;
     for (int64_t i = 0; i < k; i += s->block, tile += s->tile_size) {
         const float *at[TILE_COLUMNS];
         for (int c = 0; c < n; c++) at[c] = x[c] + i;
-        K(quant_blocks)(s->block, n, at, codes, d_a, sums);
-        tile_block(s, codes, d_a, (const int16_t (*)[16]) sums, tile);
+        K(quant_blocks)(s->block, n, at, codes, d_a, sums, fine);
+        tile_block(s, codes, d_a, (const int16_t (*)[16]) sums, (const int16_t (*)[8]) fine, tile);
     }
 }
 
@@ -197,7 +239,7 @@ static size_t gemm_scratch(int64_t k) {
 
 #define SHAPE n32                       /* Q4_0, Q5_0, MXFP4, Q1_0, Q2_0 */
 #define BLOCK    32
-#define GROUP    32
+#define GROUP    16
 #define OFFSET   16
 #define MIN      0
 #define PRODUCTS 16
@@ -207,7 +249,7 @@ static size_t gemm_scratch(int64_t k) {
 
 #define SHAPE n32_min                   /* Q4_1 */
 #define BLOCK    32
-#define GROUP    32
+#define GROUP    16
 #define OFFSET   0
 #define MIN      1
 #define PRODUCTS 16
@@ -217,7 +259,7 @@ static size_t gemm_scratch(int64_t k) {
 
 #define SHAPE n32_min5                  /* Q5_1 */
 #define BLOCK    32
-#define GROUP    32
+#define GROUP    16
 #define OFFSET   0
 #define MIN      1
 #define PRODUCTS 8
@@ -227,10 +269,10 @@ static size_t gemm_scratch(int64_t k) {
 
 #define SHAPE n32_bytes                 /* Q8_0, IQ4_NL */
 #define BLOCK    32
-#define GROUP    32
+#define GROUP    16
 #define OFFSET   BYTES_START
 #define MIN      0
-#define PRODUCTS 16
+#define PRODUCTS 0
 #define WIDE     BYTES_WIDE
 #define PARTS    1
 #include "quant_tile.h"

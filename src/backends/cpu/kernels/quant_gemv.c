@@ -43,7 +43,7 @@ struct reader {
     int    offset;              /* of codes in blocks of 32; in longer ones `rows` has taken it away */
     size_t size;                /* of a block of weights */
     float  unit;                /* what d is to be multiplied by */
-    void (*rows)(const struct walk *p, const char *from, const int8_t *q, const int16_t *sums, struct piece *out);
+    void (*rows)(const struct walk *p, const char *from, const int8_t *q, const int16_t *sums, const int16_t *fine, struct piece *out);
     vf   (*floats)(const struct reader *t, int n, const struct piece *in, const float *d_a, const int16_t *sums, vf acc);
 };
 
@@ -135,7 +135,8 @@ static void gemv(const struct reader *t, int64_t k, int64_t rows, const void *we
     const int8_t  *q    = column;
     const float   *d_a  = (const float *) (const void *) ((const char *) column + column_d(k));
     const int16_t *sums = (const int16_t *) (const void *) ((const char *) column + column_sums(t->block, k));
-    const int run = t->block/column_run(t->block);
+    const int16_t *fine = (const int16_t *) (const void *) ((const char *) column + column_fine(t->block, k));
+    const int run = t->block/column_run(t->block), fines = t->block == 32 ? 16 : 8;
     struct piece piece;
     for (int64_t i = 0; i < rows; i += GEMV_ROWS) {
         const int n_rows = rows - i < GEMV_ROWS ? (int) (rows - i) : GEMV_ROWS;
@@ -143,7 +144,8 @@ static void gemv(const struct reader *t, int64_t k, int64_t rows, const void *we
         for (int64_t b = 0; b < blocks; b += most) {
             const int n = (int) (blocks - b < most ? blocks - b : most);
             const struct walk p = walk_at(t, blocks, b, n, n_rows, stride);
-            t->rows(&p, (const char *) weights + (size_t) i*stride + (size_t) (b/t->parts)*t->size, q + b*t->block, sums + b*run, &piece);
+            t->rows(&p, (const char *) weights + (size_t) i*stride + (size_t) (b/t->parts)*t->size, q + b*t->block, sums + b*run,
+                    fine + b*fines, &piece);
             acc = t->floats(t, n, &piece, d_a + b, sums + b*run, acc);
         }
         if (n_rows == GEMV_ROWS) {
@@ -281,7 +283,6 @@ static void gemv(const struct reader *t, int64_t k, int64_t rows, const void *we
 #define OFFSET 1
 #define MIN    0
 #define SIGNED 0
-#define SMALL  1
 #include "quant_gemv.h"
 
 #define T tq2_0
@@ -289,7 +290,6 @@ static void gemv(const struct reader *t, int64_t k, int64_t rows, const void *we
 #define OFFSET 1
 #define MIN    0
 #define SIGNED 0
-#define SMALL  1
 #include "quant_gemv.h"
 
 #define T iq4_xs

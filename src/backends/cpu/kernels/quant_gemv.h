@@ -7,7 +7,6 @@
  * and, where it is not what the first lines below say,
  *     PARTS    blocks of activations that one of weights meets,
  *     HALVES   1 when the halves of a block of 32 have a scale each,
- *     SMALL    1 when codes are 0 .. 2 and there are no integer scales,
  *     UNIT     what the scale d is to be multiplied by,
  *     PLACE, PLACE_T, SCALE(w)   the array of the buffer that keeps the scale of block w, its type, and that scale,
  *     FLOATS   the function that goes on from there. */
@@ -17,9 +16,6 @@
 #endif
 #ifndef HALVES
 #define HALVES 0
-#endif
-#ifndef SMALL
-#define SMALL  0
 #endif
 #ifndef UNIT
 #define UNIT   1.0f
@@ -47,7 +43,7 @@
 #define BLOCK_T K_JOIN(block, T)
 
 #if HALVES
-static void ROWS(const struct walk *p, const char *from, const int8_t *q, const int16_t *sums, struct piece *out) {
+static void ROWS(const struct walk *p, const char *from, const int8_t *q, const int16_t *sums, const int16_t *fine, struct piece *out) {
     (void) sums;
     for (int r = 0; r < p->rows; r++, from += p->stride) {
         const BLOCK_T *w = (const BLOCK_T *) (const void *) from;
@@ -56,14 +52,15 @@ static void ROWS(const struct walk *p, const char *from, const int8_t *q, const 
             vb u[2];
             prefetch(ahead);
             K_JOIN(pair, T)(w, 0, u);
-            vi_store(out->isum[b][r],     vi_dot_signed(vi_zero(), u[0], q + 32*b));
-            vi_store(out->isum[b + 1][r], vi_dot_signed(vi_zero(), u[1], q + 32*b + 32));
+            vi_store(out->isum[b][r],     vi_dot_signed(u[0], q + 32*b,      fine + 16*b));
+            vi_store(out->isum[b + 1][r], vi_dot_signed(u[1], q + 32*b + 32, fine + 16*b + 16));
             for (int h = 0; h < 4; h++) out->f[2*b + h][r] = book_e4m3[w->d[h]];
         }
     }
 }
 #elif BLOCK == 32
-static inline void K_JOIN(ROWS, two)(const BLOCK_T *w, const BLOCK_T *last, int part, const int8_t *q, int32_t *isum, PLACE_T *scales) {
+static inline void K_JOIN(ROWS, two)(const BLOCK_T *w, const BLOCK_T *last, int part, const int8_t *q, const int16_t *fine,
+                                     int32_t *isum, PLACE_T *scales) {
     vb u[2];
     (void) part;
 #if PARTS == 1
@@ -71,28 +68,29 @@ static inline void K_JOIN(ROWS, two)(const BLOCK_T *w, const BLOCK_T *last, int 
 #else
     K_JOIN(pair, T)(w, part, u);
 #endif
-    vi_store(isum, K_JOIN(VI_DOT_PAIR, SIGNED)(u, q));
+    vi_store(isum, K_JOIN(VI_DOT_PAIR, SIGNED)(u, q, fine));
     scales[0] = SCALE(w), scales[GEMV_ROWS] = SCALE(last);
 }
-static void ROWS(const struct walk *p, const char *from, const int8_t *q, const int16_t *sums, struct piece *out) {
+static void ROWS(const struct walk *p, const char *from, const int8_t *q, const int16_t *sums, const int16_t *fine, struct piece *out) {
     (void) sums;
     for (int r = 0; r < p->rows; r++, from += p->stride) {
         const BLOCK_T *w = (const BLOCK_T *) (const void *) from;
         const ptrdiff_t ahead = r + 2 < p->rows ? p->ahead : p->ahead_last;
-        const int8_t *codes = q;
+        const int8_t  *codes = q;
+        const int16_t *f = fine;
         int32_t *isum = out->isum[0][r];
         PLACE_T *scales = &out->PLACE[0][r];
         int b = 0;
-        for (; b + 1 < p->n; b += 2, codes += 64, isum += GEMV_ROWS*GEMV_LANES, scales += 2*GEMV_ROWS) {
+        for (; b + 1 < p->n; b += 2, codes += 64, f += 32, isum += GEMV_ROWS*GEMV_LANES, scales += 2*GEMV_ROWS) {
             prefetch((const char *) w + ahead);
-            K_JOIN(ROWS, two)(w, PARTS == 1 ? w + 1 : w, b % PARTS, codes, isum, scales);
+            K_JOIN(ROWS, two)(w, PARTS == 1 ? w + 1 : w, b % PARTS, codes, f, isum, scales);
             if (PARTS == 1) w += 2; else if ((b + 2) % PARTS == 0) w++;
         }
-        if (b < p->n) K_JOIN(ROWS, two)(w, w, b % PARTS, codes, isum, scales);          /* an odd block is paired with zeros of q */
+        if (b < p->n) K_JOIN(ROWS, two)(w, w, b % PARTS, codes, f, isum, scales);          /* an odd block is paired with zeros of q */
     }
 }
 #else
-static void ROWS(const struct walk *p, const char *from, const int8_t *codes, const int16_t *sums, struct piece *out) {
+static void ROWS(const struct walk *p, const char *from, const int8_t *codes, const int16_t *sums, const int16_t *fine, struct piece *out) {
     for (int r = 0; r < p->rows; r++, from += p->stride) {
         const BLOCK_T *w = (const BLOCK_T *) (const void *) from;
         const ptrdiff_t ahead = r + 2 < p->rows ? p->ahead : p->ahead_last;
@@ -102,10 +100,12 @@ static void ROWS(const struct walk *p, const char *from, const int8_t *codes, co
             vs s, m;
             K_JOIN(scales, T)(w, &s, &m);
             vi isum = vi_zero();
+#if OFFSET
+            const vi offset = vi_times(vi_scaled_sums(s, sums + 16*b), OFFSET);
+#endif
+            s = vs_times(s, fine + 8*b);
             UNROLL for (int j = 0; j < 8; j++) {
-#if SMALL
-                isum = vi_dot_small(isum, K_JOIN(codes, T)(w, j), q + 32*j);
-#elif SIGNED == 2
+#if SIGNED == 2
                 isum = vi_dot_scaled_signs(isum, K_JOIN(codes, T)(w, j), K_JOIN(signs, T)(w, j), q + 32*j, s, j);
 #elif SIGNED
                 isum = vi_dot_scaled_signed(isum, K_JOIN(codes, T)(w, j), q + 32*j, s, j);
@@ -113,11 +113,8 @@ static void ROWS(const struct walk *p, const char *from, const int8_t *codes, co
                 isum = vi_dot_scaled(isum, K_JOIN(codes, T)(w, j), q + 32*j, s, j);
 #endif
             }
-#if SMALL
-            isum = vi_close_small(isum);
-#endif
 #if OFFSET
-            isum = vi_sub(isum, vi_times(vi_scaled_sums(s, sums + 16*b), OFFSET));
+            isum = vi_sub(isum, offset);
 #endif
             vi_store(out->isum[b][r], isum);
             out->PLACE[b][r] = SCALE(w);
@@ -145,7 +142,6 @@ static void K_JOIN(gemv, T)(int64_t k, int64_t rows, const void *weights, size_t
 #undef SIGNED
 #undef PARTS
 #undef HALVES
-#undef SMALL
 #undef UNIT
 #undef PLACE
 #undef PLACE_T

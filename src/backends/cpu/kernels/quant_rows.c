@@ -54,7 +54,7 @@ static bool put_offset(const float *x, int top, uint16_t *d, uint16_t *m, uint8_
 
 static void put_q8_0(const float *x, block_q8_0 *b) {
     const float d = bits_f32(greatest_bits(32, x))/127.0f;
-    vb_store(b->qs, round_codes(x, 1.0f/d));
+    vb_store(b->qs, round_codes(x, 1.0f/d, 1.0f/d));
     b->d = half_of_float(d);
 }
 

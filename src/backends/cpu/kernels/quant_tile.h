@@ -1,23 +1,27 @@
 /* The tile of one shape of types: PANEL_ROWS rows times TILE_COLUMNS columns; included once per shape with
  *     SHAPE     its name,
  *     BLOCK     32 or 256,
- *     GROUP     elements that share an integer scale (blocks of 256),
+ *     GROUP     elements that share an integer scale, a fine scale of activations in blocks of 32,
  *     OFFSET    what is added to codes, so that they are unsigned where products want that (SUM_BITS); the starts take it
  *               away again; 0: nothing,
  *     MIN       1 when there are minimums,
- *     PRODUCTS  how many products of a code and an activation always fit 16 bits when added: 16 or 8,
+ *     PRODUCTS  how many products of a code and an activation always fit 16 bits when added: 16 or 8; 0: too few,
  *     WIDE      1 for signed bytes where the set has no product of signed bytes: they stand as int16, with their scale in
  *               blocks of 256,
  *     PARTS     2 when the halves of a block of 32 have a float scale each, else 1.
  *
  * A block of a panel                                   A block of a tile
  *     codes   [BLOCK/4][PANEL_ROWS][4]                     codes  [BLOCK/4][TILE_COLUMNS][4]
- *     scales  int32 [BLOCK/GROUP][PANEL_ROWS]              starts int32 [BLOCK/SPAN][TILE_COLUMNS]          OFFSET
+ *     scales  int32 [BLOCK/GROUP][FINE_MOST][PANEL_ROWS]   starts int32 [BLOCK/SPAN][TILE_COLUMNS]          OFFSET
+ *                                                          fine   int32 [BLOCK/FINE][TILE_COLUMNS]
  *     pairs   int16 [PAIRS][PANEL_ROWS][2] MIN             pairs  int16 [PAIRS][TILE_COLUMNS][2]            MIN
  *     d       float [PARTS][PANEL_ROWS]                    d_a    float [TILE_COLUMNS]
  *     dmin    float [PANEL_ROWS]           MIN             d_a*qsum float [TILE_COLUMNS]                    MIN of 32
- * (scales and pairs of minimums and of sums of activations in blocks of 256 only; WIDE codes are int16 in pairs, [BLOCK/2][..][2]). A scale is applied after SPAN
- * elements: as many as the sums of the instruction set have room for. */
+ * (scales and pairs of minimums and of sums of activations in blocks of 256 only; WIDE codes are int16 in pairs, [BLOCK/2][..][2],
+ * with the fine scales in those of tiles). A scale is applied after SPAN elements: as many as the sums of the instruction set
+ * have room for. It is to be multiplied by a fine one: so that it need not be, the panel has it FINE_MOST times, and `fine` says
+ * which one, as an offset. Blocks of 32 have no scales, `fine` is the factor itself; where sums are pairs of 16 bits the first
+ * of each is of the first half, the second of the second half (vb_paired), and so are the factors. */
 
 #if SUM_BITS == 0
 #undef  OFFSET
@@ -26,16 +30,19 @@
 
 #define S(name) K_JOIN(name, SHAPE)
 #define SCALED (BLOCK == 256 && !WIDE)
+#define PAIRED (BLOCK == 32 && !WIDE && PARTS == 1 && SUM_BITS == 16)
 #define STEP   (WIDE ? 2 : 4)           /* elements a dword holds */
 
 enum {
-    S(SPAN)     = WIDE ? (BLOCK == 32 ? 32 : 16) : SUM_BITS == 16 ? (2*PRODUCTS < GROUP ? 2*PRODUCTS : GROUP)
-                                 : (SCALED && SUM_BITS && PRODUCTS < GROUP ? PRODUCTS : GROUP),
+    S(SPAN)     = WIDE ? (BLOCK == 32 ? 32 : 16) : PAIRED ? 2*PRODUCTS : SUM_BITS == 16 ? (2*PRODUCTS < GROUP ? 2*PRODUCTS : GROUP)
+                                 : (SUM_BITS && PRODUCTS && PRODUCTS < GROUP ? PRODUCTS : GROUP),
+    S(FINE)     = PAIRED ? 32 : BLOCK == 32 ? FINE_GROUP_32 : FINE_GROUP_256,
+    S(FINES)    = WIDE ? 0 : BLOCK/S(FINE),
     S(SPANS)    = BLOCK/S(SPAN),
     S(STEPS)    = S(SPAN)/STEP,
     S(PAIRS)    = 128/GROUP,
-    S(PANEL)    = PANEL_ROWS*(BLOCK/STEP*4 + (SCALED ? BLOCK/GROUP*4 : 0) + (SCALED && MIN ? S(PAIRS)*4 : 0) + PARTS*4 + MIN*4),
-    S(TILE)     = TILE_COLUMNS*(BLOCK/STEP*4 + (OFFSET ? S(SPANS)*4 : 0) + (SCALED && MIN ? S(PAIRS)*4 : 0) + 4 + (!SCALED && MIN)*4)
+    S(PANEL)    = PANEL_ROWS*(BLOCK/STEP*4 + (SCALED ? BLOCK/GROUP*FINE_MOST*4 : 0) + (SCALED && MIN ? S(PAIRS)*4 : 0) + PARTS*4 + MIN*4),
+    S(TILE)     = TILE_COLUMNS*(BLOCK/STEP*4 + (OFFSET ? S(SPANS)*4 : 0) + S(FINES)*4 + (SCALED && MIN ? S(PAIRS)*4 : 0) + 4 + (!SCALED && MIN)*4)
 };
 
 /* Four steps (two where a span has no more) along k. Spelled out without loops that a compiler would leave as loops: only in
@@ -57,7 +64,8 @@ static inline void S(four)(const uint8_t *w, const uint8_t *a, tv sum[TILE_VECTO
 static inline void S(ints)(const uint8_t *w, const uint8_t *a, int part, tv isum[TILE_VECTORS][TILE_COLUMNS]) {
     const int32_t *scales = (const int32_t *) (const void *) (w + PANEL_ROWS*(BLOCK/STEP*4));
     const int32_t *starts = (const int32_t *) (const void *) (a + TILE_COLUMNS*(BLOCK/STEP*4));
-    (void) scales, (void) starts;
+    const int32_t *fine   = starts + (OFFSET ? TILE_COLUMNS*S(SPANS) : 0);
+    (void) scales, (void) starts, (void) fine;
     w += part*(S(SPANS)/PARTS*S(STEPS)*PANEL_ROWS*4), a += part*(S(SPANS)/PARTS*S(STEPS)*TILE_COLUMNS*4);
     for (int v = 0; v < TILE_VECTORS; v++) {
         for (int c = 0; c < TILE_COLUMNS; c++) isum[v][c] = t_zero();
@@ -74,15 +82,21 @@ static inline void S(ints)(const uint8_t *w, const uint8_t *a, int part, tv isum
         if (S(STEPS) > 8)  S(four)(w + 8*PANEL_ROWS*4,  a + 8*TILE_COLUMNS*4,  sum);
         if (S(STEPS) > 12) S(four)(w + 12*PANEL_ROWS*4, a + 12*TILE_COLUMNS*4, sum);
         w += S(STEPS)*PANEL_ROWS*4, a += S(STEPS)*TILE_COLUMNS*4;
-        for (int v = 0; v < TILE_VECTORS; v++) {
-            for (int c = 0; c < TILE_COLUMNS; c++) {
+        for (int c = 0; c < TILE_COLUMNS; c++) {
 #if SCALED
-                const tv scale = t_load(scales + s*S(SPAN)/GROUP*PANEL_ROWS + v*LANES);
-                isum[v][c] = t_scale(isum[v][c], sum[v][c], scale);
+            const int32_t *scale = scales + s*S(SPAN)/GROUP*FINE_MOST*PANEL_ROWS + fine[s*S(SPAN)/S(FINE)*TILE_COLUMNS + c];
+#elif !WIDE
+            const tv f = t_all(fine + s*S(SPAN)/S(FINE)*TILE_COLUMNS + c);
+#endif
+            for (int v = 0; v < TILE_VECTORS; v++) {
+#if SCALED
+                isum[v][c] = t_scale(isum[v][c], sum[v][c], t_load(scale + v*LANES));
 #elif WIDE
                 isum[v][c] = sum[v][c];
+#elif PRODUCTS || SUM_BITS == 0
+                isum[v][c] = t_scale(isum[v][c], sum[v][c], f);
 #else
-                isum[v][c] = t_close(isum[v][c], sum[v][c]);
+                isum[v][c] = t_scale_wide(isum[v][c], sum[v][c], f);
 #endif
             }
         }
@@ -91,8 +105,8 @@ static inline void S(ints)(const uint8_t *w, const uint8_t *a, int part, tv isum
 
 #if SCALED && MIN
 static inline tf S(less_min)(const uint8_t *w, const uint8_t *a, int v, int c, tf acc) {
-    const uint8_t *wm = w + PANEL_ROWS*(BLOCK/STEP*4 + BLOCK/GROUP*4) + v*LANES*4;
-    const uint8_t *am = a + TILE_COLUMNS*(BLOCK/STEP*4 + (OFFSET ? S(SPANS)*4 : 0)) + c*4;
+    const uint8_t *wm = w + PANEL_ROWS*(BLOCK/STEP*4 + BLOCK/GROUP*FINE_MOST*4) + v*LANES*4;
+    const uint8_t *am = a + TILE_COLUMNS*(BLOCK/STEP*4 + (OFFSET ? S(SPANS)*4 : 0) + S(FINES)*4) + c*4;
     const float   *dmin = (const float *) (const void *) (wm + PANEL_ROWS*(S(PAIRS)*4 + 4));
     const float   *d_a  = (const float *) (const void *) (am + TILE_COLUMNS*S(PAIRS)*4);
     tv msum = t_zero();
@@ -128,13 +142,14 @@ _Static_assert(PIECE/BLOCK*S(PANEL) <= PANEL_SIZE_MAX, "scratch is sized for it"
 static size_t S(tile_size)(int64_t k) { return (size_t) (k/BLOCK)*S(TILE); }
 
 static const struct shape S(shape) = {
-    .tile = S(tile), .block = BLOCK, .group = GROUP, .span = S(SPAN), .offset = OFFSET, .parts = PARTS, .wide = WIDE,
+    .tile = S(tile), .block = BLOCK, .group = GROUP, .span = S(SPAN), .offset = OFFSET, .parts = PARTS, .wide = WIDE, .paired = PAIRED,
     .scaled = SCALED, .min = MIN, .panel_size = S(PANEL), .tile_size = S(TILE),
 };
 static void S(prepare)(int64_t k, int n, const float *const *x, void *tile) { prepare(&S(shape), k, n, x, tile); }
 
 #undef S
 #undef SCALED
+#undef PAIRED
 #undef STEP
 #undef SHAPE
 #undef BLOCK

@@ -78,6 +78,11 @@ static inline vb vb_zip_eights(vb v) { return _mm256_permute4x64_epi64(v, 0xd8);
 /* eights 0 and 2 of a, each followed by that of b; eights 1 and 3 */
 static inline vb vb_even_eights(vb a, vb b) { return _mm256_unpacklo_epi64(a, b); }
 static inline vb vb_odd_eights(vb a, vb b) { return _mm256_unpackhi_epi64(a, b); }
+/* elements 2i, 2i + 1, 16 + 2i, 17 + 2i in each four */
+static inline vb vb_paired(vb v) {
+    const __m256i order = _mm256_setr_epi64x(0x0b0a030209080100, 0x0f0e07060d0c0504, 0x0b0a030209080100, 0x0f0e07060d0c0504);
+    return _mm256_shuffle_epi8(_mm256_permute4x64_epi64(v, 0xd8), order);
+}
 /* magnitudes and signs, bytes of 1 and -1 */
 static inline vb vb_signed(vb size, vb signs) { return _mm256_sign_epi8(size, signs); }
 /* the pairs of bits of eight bytes, in order */
@@ -134,6 +139,10 @@ static inline vs vs_high(const void *p) {
     return vs_sixteen(_mm_and_si128(_mm_srli_epi16(_mm_loadu_si128((const __m128i *) p), 4), _mm_set1_epi8(15)));
 }
 static inline vs vs_minus(vs v, int n) { return _mm256_sub_epi16(v, _mm256_set1_epi16((short) n)); }
+/* each times one of eight, those of odd groups as those of even ones */
+static inline vs vs_times(vs v, const int16_t f[8]) {
+    return _mm256_mullo_epi16(v, _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) (const void *) f)));
+}
 static inline vs vs_load(const int16_t *p) { return _mm256_loadu_si256((const __m256i *) (const void *) p); }
 static inline void vs_store(int16_t *p, vs v) { _mm256_storeu_si256((__m256i *) (void *) p, v); }
 
@@ -147,26 +156,19 @@ static inline vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
 static inline vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
 static inline vi vi_times(vi a, int n) { return _mm256_mullo_epi32(a, _mm256_set1_epi32(n)); }
 
-/* Two blocks of 32: codes u[0] of their first halves, u[1] of their second halves, times q in the same order. Four lanes add up
- * to the product of the first block, the other four to that of the second. Codes are unsigned below 64, or signed. */
-static inline vi vi_dot_pair(const vb u[2], const int8_t *q) {
-#ifdef __AVX512VNNI__
-    return _mm256_dpbusd_epi32(_mm256_dpbusd_epi32(_mm256_setzero_si256(), u[0], vb_load(q)), u[1], vb_load(q + 32));
-#else
-    const __m256i sum = _mm256_add_epi16(_mm256_maddubs_epi16(u[0], vb_load(q)), _mm256_maddubs_epi16(u[1], vb_load(q + 32)));
-    return _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
-#endif
+/* Two blocks of 32: codes u[0] of their first halves, u[1] of their second halves, times q in the same order, each two times the
+ * fine scale that stands for them. Four lanes add up to the product of the first block, the other four to that of the second.
+ * Codes are unsigned below 64, or signed. */
+static inline vi vi_dot_pair(const vb u[2], const int8_t *q, const int16_t *fine) {
+    return _mm256_add_epi32(_mm256_madd_epi16(_mm256_maddubs_epi16(u[0], vb_load(q)),      vb_load(fine)),
+                            _mm256_madd_epi16(_mm256_maddubs_epi16(u[1], vb_load(q + 32)), vb_load(fine + 16)));
 }
-static inline vi vi_dot_signed(vi acc, vb w, const int8_t *q) {
+static inline vi vi_dot_signed(vb w, const int8_t *q, const int16_t *fine) {
     const __m256i size = _mm256_sign_epi8(w, w), signs = _mm256_sign_epi8(vb_load(q), w);
-#ifdef __AVX512VNNI__
-    return _mm256_dpbusd_epi32(acc, size, signs);
-#else
-    return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(size, signs), _mm256_set1_epi16(1)));
-#endif
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(size, signs), vb_load(fine));
 }
-static inline vi vi_dot_pair_signed(const vb w[2], const int8_t *q) {
-    return vi_dot_signed(vi_dot_signed(_mm256_setzero_si256(), w[0], q), w[1], q + 32);
+static inline vi vi_dot_pair_signed(const vb w[2], const int8_t *q, const int16_t *fine) {
+    return _mm256_add_epi32(vi_dot_signed(w[0], q, fine), vi_dot_signed(w[1], q + 32, fine + 16));
 }
 /* scales j and 8 + j where the products of elements 32j .. 32j+31 are; from a table, since j counts a loop */
 static inline vs vs_spread(vs s, int j) {
@@ -191,9 +193,6 @@ static inline vi vi_dot_scaled_signs(vi acc, vb size, vb signs, const int8_t *q,
 static inline vi vi_dot_scaled_signed(vi acc, vb w, const int8_t *q, vs s, int j) {
     return vi_dot_scaled_signs(acc, _mm256_sign_epi8(w, w), w, q, s, j);
 }
-/* sums of products with codes 0 .. 2 as they may be kept for a block of 256, and as lanes of int32 */
-static inline vi vi_dot_small(vi acc, vb u, const int8_t *q) { return _mm256_add_epi16(acc, _mm256_maddubs_epi16(u, vb_load(q))); }
-static inline vi vi_close_small(vi acc) { return _mm256_madd_epi16(acc, _mm256_set1_epi16(1)); }
 /* lanes that add up to the sum of scale x sum over the 16 groups of a block of 256 */
 static inline vi vi_scaled_sums(vs s, const int16_t *sums) { return _mm256_madd_epi16(s, vb_load(sums)); }
 
@@ -262,6 +261,24 @@ static inline uint32_t greatest_bits(int n, const float *x) {
     return (uint32_t) _mm_cvtsi128_si32(m);
 }
 
+/* the greatest |x| of eight groups of n floats, 16 or 32, as bit patterns */
+static inline __m256i greatest_lanes(int n, const float *x) {
+    const __m256i mask = _mm256_set1_epi32(0x7fffffff);
+    __m256i a = _mm256_and_si256(vb_load(x), mask);
+    for (int i = 8; i < n; i += 8) a = _mm256_max_epu32(a, _mm256_and_si256(vb_load(x + i), mask));
+    return a;
+}
+static inline __m256i greatest_of_four(const float *const at[4], int n) {           /* of lane r of both halves */
+    const __m256i a = greatest_lanes(n, at[0]), b = greatest_lanes(n, at[1]), c = greatest_lanes(n, at[2]), d = greatest_lanes(n, at[3]);
+    const __m256i e = _mm256_max_epu32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+    const __m256i f = _mm256_max_epu32(_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+    return _mm256_max_epu32(_mm256_unpacklo_epi64(e, f), _mm256_unpackhi_epi64(e, f));
+}
+static inline void greatest_eight(const float *const at[8], int n, uint32_t most[8]) {
+    const __m256i a = greatest_of_four(at, n), b = greatest_of_four(at + 4, n);
+    vb_store(most, _mm256_max_epu32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31)));
+}
+
 /* x*scale rounded half away from zero: what is cut off after adding the float just below one half is right for every float */
 static inline __m256i round_away(const float *x, __m256 scale) {
     const __m256 v = _mm256_mul_ps(_mm256_loadu_ps(x), scale), sign = _mm256_and_ps(v, _mm256_set1_ps(-0.0f));
@@ -272,9 +289,9 @@ static inline vb pack_words(__m256i a, __m256i b, __m256i c, __m256i d) {
     const __m256i v = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
     return _mm256_permutevar8x32_epi32(v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
-static inline vb round_codes(const float *x, float scale) {
-    const __m256 s = _mm256_set1_ps(scale);
-    return pack_words(round_away(x, s), round_away(x + 8, s), round_away(x + 16, s), round_away(x + 24, s));
+static inline vb round_codes(const float *x, float scale, float last) {             /* of 16 floats each */
+    const __m256 s = _mm256_set1_ps(scale), t = _mm256_set1_ps(last);
+    return pack_words(round_away(x, s), round_away(x + 8, s), round_away(x + 16, t), round_away(x + 24, t));
 }
 /* least and greatest of 32 floats, none a NaN */
 static inline void block_range(const float *x, float *least, float *most) {
@@ -325,6 +342,13 @@ static inline int32_t offset_pair(const int8_t *q, int span, int offset) {
     return _mm_cvtsi128_si32(_mm_mullo_epi16(s, _mm_set1_epi16((short) -offset)));
 }
 
+/* -offset times the sums of q[0 .. 15] and of q[16 .. 31], as a pair of int16 */
+static inline int32_t offset_halves(const int8_t *q, int offset) {
+    int first, last;
+    vb_sums(vb_load(q), &first, &last);
+    return (int32_t) (((uint32_t) (-offset*first) & 0xffff) | (uint32_t) (-offset*last) << 16);
+}
+
 #ifndef TILES_OF_512_BITS
 #define READS_CODES     1       /* codes.c is compiled */
 #define GEMV_OF_ALL     1       /* quant_gemv.c is; wider sets keep its kernels where theirs would be the same */
@@ -342,9 +366,10 @@ static inline tv   t_all(const void *p) { return _mm256_castps_si256(_mm256_broa
 /* the sums so far and codes w times activations a; 16 bits may wrap on the way and come right again */
 static inline tv   t_dot(tv sum, tv w, tv a) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, a)); }
 static inline tv   t_dot_wide(tv sum, tv w, tv a) { return _mm256_add_epi32(sum, _mm256_madd_epi16(w, a)); }
-/* int32 lanes: acc + sums, acc + scale*sums, acc + the products of pairs of int16 */
-static inline tv   t_close(tv acc, tv sum) { return _mm256_add_epi32(acc, _mm256_madd_epi16(sum, _mm256_set1_epi16(1))); }
+/* int32 lanes: acc + scale*sums, acc + the products of pairs of int16; sums of scales */
 static inline tv   t_scale(tv acc, tv sum, tv scale) { return _mm256_add_epi32(acc, _mm256_madd_epi16(sum, scale)); }
+static inline tv   t_plus(tv a, tv b) { return _mm256_add_epi16(a, b); }
+static inline void t_store(void *p, tv v) { _mm256_store_si256((__m256i *) p, v); }
 static inline tv   t_pairs(tv acc, tv w, tv a) { return _mm256_add_epi32(acc, _mm256_madd_epi16(w, a)); }
 /* a scale as t_scale takes it; what sums over q[0 .. span-1] start with to have `offset` taken from each code */
 static inline int32_t scale_word(int scale) { return twice_16(scale); }
@@ -380,12 +405,12 @@ static inline void transpose_dwords(const vb u[8], uint8_t *out, size_t step) {
     for (int i = 0; i < 4; i++) vb_store(out + (size_t) i*step,       _mm256_permute2x128_si256(b[i], b[4 + i], 0x20));
     for (int i = 0; i < 4; i++) vb_store(out + (size_t) (4 + i)*step, _mm256_permute2x128_si256(b[i], b[4 + i], 0x31));
 }
-/* The same of codes widened to 16 bits: 16 dwords a row. */
-static inline void transpose_wide(const vb u[8], uint8_t *out, size_t step) {
+/* The same of codes widened to 16 bits, the halves of each row times its two fine scales: 16 dwords a row. */
+static inline void transpose_wide(const vb u[8], int16_t fine[8][2], uint8_t *out, size_t step) {
     vb v[8];
-    for (int r = 0; r < 8; r++) v[r] = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(u[r]));
+    for (int r = 0; r < 8; r++) v[r] = _mm256_mullo_epi16(_mm256_cvtepi8_epi16(_mm256_castsi256_si128(u[r])), _mm256_set1_epi16(fine[r][0]));
     transpose_dwords(v, out, step);
-    for (int r = 0; r < 8; r++) v[r] = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(u[r], 1));
+    for (int r = 0; r < 8; r++) v[r] = _mm256_mullo_epi16(_mm256_cvtepi8_epi16(_mm256_extracti128_si256(u[r], 1)), _mm256_set1_epi16(fine[r][1]));
     transpose_dwords(v, out + 8*step, step);
 }
 

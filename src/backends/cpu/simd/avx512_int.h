@@ -23,7 +23,6 @@ static inline tv   t_pairs(tv acc, tv w, tv a) { return _mm512_add_epi32(acc, _m
 #define BYTES_WIDE  0           /* signed bytes become unsigned, 128 more, which the starts take away again */
 #define BYTES_START 128
 static inline tv   t_dot(tv sum, tv w, tv a) { return _mm512_dpbusd_epi32(sum, w, a); }
-static inline tv   t_close(tv acc, tv sum) { return _mm512_add_epi32(acc, sum); }
 /* a sum that fits 16 bits is its own low half; the high half meets zero */
 static inline tv   t_scale(tv acc, tv sum, tv scale) { return _mm512_dpwssd_epi32(acc, sum, scale); }
 static inline int32_t scale_word(int scale) { return (int32_t) ((uint32_t) scale & 0xffff); }
@@ -37,11 +36,14 @@ static inline int32_t offset_word(const int8_t *q, int span, int offset) {
 #define BYTES_WIDE  1
 #define BYTES_START 0
 static inline tv   t_dot(tv sum, tv w, tv a) { return _mm512_add_epi16(sum, _mm512_maddubs_epi16(w, a)); }
-static inline tv   t_close(tv acc, tv sum) { return _mm512_add_epi32(acc, _mm512_madd_epi16(sum, _mm512_set1_epi16(1))); }
 static inline tv   t_scale(tv acc, tv sum, tv scale) { return _mm512_add_epi32(acc, _mm512_madd_epi16(sum, scale)); }
 static inline int32_t scale_word(int scale) { return twice_16(scale); }
 static inline int32_t offset_word(const int8_t *q, int span, int offset) { return offset_pair(q, span, offset); }
 #endif
+
+static inline tv   t_plus(tv a, tv b) { return _mm512_add_epi16(a, b); }
+static inline void t_store(void *p, tv v) { _mm512_store_si512(p, v); }
+static inline tv   t_scale_wide(tv acc, tv sum, tv scale) { return _mm512_add_epi32(acc, _mm512_mullo_epi32(sum, scale)); }
 
 static inline tf   tf_load(const float *p) { return _mm512_load_ps(p); }
 static inline void tf_store(float *p, tf v) { _mm512_store_ps(p, v); }

@@ -77,6 +77,7 @@ static inline uint8x16_t zip_last(uint8x16_t x, uint8x16_t y) {
     return vreinterpretq_u8_u64(vzip2q_u64(vreinterpretq_u64_u8(x), vreinterpretq_u64_u8(y)));
 }
 static inline vb vb_zip_eights(vb v) { return (vb) { zip_first(v.a, v.b), zip_last(v.a, v.b) }; }
+static inline vb vb_paired(vb v) { return v; }          /* tiles have no pairs here */
 static inline vb vb_even_eights(vb x, vb y) { return (vb) { zip_first(x.a, y.a), zip_first(x.b, y.b) }; }
 static inline vb vb_odd_eights(vb x, vb y) { return (vb) { zip_last(x.a, y.a), zip_last(x.b, y.b) }; }
 static inline vb vb_signed(vb size, vb signs) { return (vb) { vmulq_u8(size.a, signs.a), vmulq_u8(size.b, signs.b) }; }
@@ -136,6 +137,10 @@ static inline vs vs_minus(vs v, int n) {
     const int16x8_t m = vdupq_n_s16((int16_t) n);
     return vs_of(vsubq_s16(vld1q_s16(v.v), m), vsubq_s16(vld1q_s16(v.v + 8), m));
 }
+static inline vs vs_times(vs v, const int16_t f[8]) {
+    const int16x8_t x = vld1q_s16(f);
+    return vs_of(vmulq_s16(vld1q_s16(v.v), x), vmulq_s16(vld1q_s16(v.v + 8), x));
+}
 static inline vs vs_load(const int16_t *p) { vs s; memcpy(s.v, p, sizeof s.v); return s; }
 static inline void vs_store(int16_t *p, vs v) { memcpy(p, v.v, sizeof v.v); }
 
@@ -158,11 +163,16 @@ static inline int32x4_t dot_16(int32x4_t acc, uint8x16_t u, const int8_t *q) {
     return vpadalq_s16(acc, vaddq_s16(low, vmull_high_s8(w, a)));       /* at most 2*128*127 */
 #endif
 }
-static inline vi vi_dot_pair(const vb u[2], const int8_t *q) {
+static inline vi vi_dot_signed(vb w, const int8_t *q, const int16_t *fine) {
     const int32x4_t zero = vdupq_n_s32(0);
-    return (vi) { dot_16(dot_16(zero, u[0].a, q), u[1].a, q + 32), dot_16(dot_16(zero, u[0].b, q + 16), u[1].b, q + 48) };
+    return (vi) { vmulq_n_s32(dot_16(zero, w.a, q), fine[0]), vmulq_n_s32(dot_16(zero, w.b, q + 16), fine[8]) };
 }
-static inline vi vi_dot_pair_signed(const vb w[2], const int8_t *q) { return vi_dot_pair(w, q); }
+static inline vi vi_dot_pair(const vb u[2], const int8_t *q, const int16_t *fine) {
+    const int32x4_t zero = vdupq_n_s32(0);
+    const vi first = vi_dot_signed(u[0], q, fine);
+    return (vi) { vmlaq_n_s32(first.a, dot_16(zero, u[1].a, q + 32), fine[16]), vmlaq_n_s32(first.b, dot_16(zero, u[1].b, q + 48), fine[24]) };
+}
+static inline vi vi_dot_pair_signed(const vb w[2], const int8_t *q, const int16_t *fine) { return vi_dot_pair(w, q, fine); }
 static inline vi vi_dot_scaled(vi acc, vb u, const int8_t *q, vs s, int j) {
     const int32x4_t zero = vdupq_n_s32(0);
     return (vi) { vmlaq_n_s32(acc.a, dot_16(zero, u.a, q), s.v[j]), vmlaq_n_s32(acc.b, dot_16(zero, u.b, q + 16), s.v[8 + j]) };
@@ -171,11 +181,6 @@ static inline vi vi_dot_scaled_signed(vi acc, vb w, const int8_t *q, vs s, int j
 static inline vi vi_dot_scaled_signs(vi acc, vb size, vb signs, const int8_t *q, vs s, int j) {
     return vi_dot_scaled(acc, vb_signed(size, signs), q, s, j);
 }
-static inline vi vi_dot_signed(vi acc, vb w, const int8_t *q) {
-    return (vi) { dot_16(acc.a, w.a, q), dot_16(acc.b, w.b, q + 16) };
-}
-static inline vi vi_dot_small(vi acc, vb u, const int8_t *q) { return vi_dot_signed(acc, u, q); }
-static inline vi vi_close_small(vi acc) { return acc; }
 static inline int32x4_t pairs_8(const int16_t *s, const int16_t *sums) {
     const int16x8_t x = vld1q_s16(s), y = vld1q_s16(sums);
     return vmlal_high_s16(vmull_s16(vget_low_s16(x), vget_low_s16(y)), x, y);
@@ -257,14 +262,16 @@ static inline tv t_dot(tv sum, tv codes, tv all) {
 #endif
 }
 static inline tv t_dot_wide(tv sum, tv w, tv a) { return t_dot(sum, w, a); }
-static inline tv t_close(tv acc, tv sum) { return vaddq_s32(acc, sum); }
 static inline tv t_scale(tv acc, tv sum, tv scale) { return vmlaq_s32(acc, sum, scale); }
+static inline tv t_plus(tv x, tv y) { return vaddq_s32(x, y); }
+static inline void t_store(void *p, tv v) { vst1q_s32(p, v); }
 static inline tv t_pairs(tv acc, tv w, tv a) {
     const int16x8_t x = vreinterpretq_s16_s32(w), y = vreinterpretq_s16_s32(a);
     return vaddq_s32(acc, vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y)));
 }
 static inline int32_t scale_word(int scale) { return scale; }
 static inline int32_t offset_word(const int8_t *q, int span, int offset) { (void) q, (void) span, (void) offset; return 0; }
+static inline int32_t offset_halves(const int8_t *q, int offset) { (void) q, (void) offset; return 0; }
 
 static inline tf   tf_load(const float *p) { return vld1q_f32(p); }
 static inline void tf_store(float *p, tf v) { vst1q_f32(p, v); }
@@ -290,7 +297,7 @@ static inline void transpose_dwords(const vb u[8], uint8_t *out, size_t step) {
     transpose_4(u[4].a, u[5].a, u[6].a, u[7].a, high), transpose_4(u[4].b, u[5].b, u[6].b, u[7].b, high + 4);
     for (int i = 0; i < 8; i++) vst1q_u8(out + (size_t) i*step, low[i]), vst1q_u8(out + (size_t) i*step + 16, high[i]);
 }
-static inline void transpose_wide(const vb u[8], uint8_t *out, size_t step) { transpose_dwords(u, out, step); }
+static inline void transpose_wide(const vb u[8], int16_t fine[8][2], uint8_t *out, size_t step) { (void) fine, transpose_dwords(u, out, step); }
 
 /* ---- activations ---- */
 
@@ -309,7 +316,10 @@ static inline uint8x16_t round_16(const float *x, float scale) {
     const int16x8_t high = vcombine_s16(round_away(x + 8, scale), round_away(x + 12, scale));
     return vreinterpretq_u8_s8(vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
 }
-static inline vb round_codes(const float *x, float scale) { return (vb) { round_16(x, scale), round_16(x + 16, scale) }; }
+static inline void greatest_eight(const float *const at[8], int n, uint32_t most[8]) {
+    for (int g = 0; g < 8; g++) most[g] = greatest_bits(n, at[g]);
+}
+static inline vb round_codes(const float *x, float scale, float last) { return (vb) { round_16(x, scale), round_16(x + 16, last) }; }
 static inline void block_range(const float *x, float *least, float *most) {
     float32x4_t lo = vld1q_f32(x), hi = lo;
     for (int i = 4; i < 32; i += 4) lo = vminq_f32(lo, vld1q_f32(x + i)), hi = vmaxq_f32(hi, vld1q_f32(x + i));

@@ -318,7 +318,7 @@ const enum ggml_type quant_partners[GGML_TYPE_COUNT] = {
 };
 #undef TYPE
 
-static float block_32(const struct reader *t, const struct block *w, const int8_t *q, float d, float acc) {
+static float block_32(const struct reader *t, const struct block *w, const int16_t *q, float d, float acc) {
     int32_t isum[2] = { 0 }, qsum = 0;
     for (int i = 0; i < 32; i++) isum[i/16] += w->q[i]*q[i], qsum += q[i];
     if (t->halves) return fmaf(w->d_last*d, (float) isum[1], fmaf(w->d*d, (float) isum[0], acc));
@@ -326,7 +326,7 @@ static float block_32(const struct reader *t, const struct block *w, const int8_
     return t->min ? fmaf(w->dmin, d*(float) qsum, acc) : acc;
 }
 
-static float block_256(const struct reader *t, const struct block *w, const int8_t *q, float d, float acc) {
+static float block_256(const struct reader *t, const struct block *w, const int16_t *q, float d, float acc) {
     int32_t isum = 0, msum = 0;
     for (int g = 0; g < 16; g++, q += 16) {
         int32_t dot = 0, qsum = 0;
@@ -337,8 +337,8 @@ static float block_256(const struct reader *t, const struct block *w, const int8
     return t->min ? fmaf(-(w->dmin*d), (float) msum, acc) : acc;
 }
 
-/* acc plus a part of one block of weights times codes q of scale d */
-static float block_add(const struct reader *t, const void *w, int part, const int8_t *q, float d, float acc) {
+/* acc plus a part of one block of weights times integers q (codes with their fine scales) of scale d */
+static float block_add(const struct reader *t, const void *w, int part, const int16_t *q, float d, float acc) {
     struct block b = { 0 };
     t->read(w, part, &b);
     return t->block == 32 ? block_32(t, &b, q, d, acc) : block_256(t, &b, q, d, acc);
@@ -350,10 +350,14 @@ static float row_dot(enum ggml_type type, int64_t k, const char *w, const void *
     const int64_t parts = ggml_blck_size(type)/t->block;
     const int8_t *q = column;
     const float *d = (const float *) (const void *) ((const char *) column + column_d(k));
+    const int16_t *fine = (const int16_t *) (const void *) ((const char *) column + column_fine(t->block, k));
     float acc = 0.0f;
     for (int64_t b = 0; b < k/t->block; b++) {
-        int8_t codes[QK_K];
-        for (int i = 0; i < t->block; i++) codes[i] = q[column_place(t->block, b*t->block + i)];
+        int16_t codes[QK_K];
+        for (int i = 0; i < t->block; i++) {
+            const int64_t at = b*t->block + i;
+            codes[i] = (int16_t) (fine[column_fine_place(t->block, at)]*q[column_place(t->block, at)]);
+        }
         acc = block_add(t, w + (size_t) (b/parts)*size, (int) (b%parts), codes, d[b], acc);
     }
     return acc;
@@ -391,16 +395,20 @@ static void partner_block(enum ggml_type partner, const void *y, int64_t i, cons
     }
 }
 
-/* Puts the codes of block b of a column in their places, and their sums. */
-static void place_block(int block, int64_t k, int64_t b, const int8_t *codes, void *column) {
+/* Puts the codes of block b of a column in their places, their fine scales, and their sums. */
+static void place_block(int block, int64_t k, int64_t b, const int8_t *codes, const int16_t *f, void *column) {
     int8_t  *q    = column;
     int16_t *sums = (int16_t *) (void *) ((char *) column + column_sums(block, k));
-    const int run = column_run(block);
-    for (int i = 0; i < block; i++) q[column_place(block, b*block + i)] = codes[i];
-    for (int i = 0; i < block && block == 32 && b == k/32 - 1 && b%2 == 0; i++) q[column_place(32, b*32 + 32 + i)] = 0;
+    int16_t *fine = (int16_t *) (void *) ((char *) column + column_fine(block, k));
+    const int run = column_run(block), group = fine_group(block);
+    const bool odd = block == 32 && b == k/32 - 1 && b%2 == 0;
+    for (int i = 0; i < block*(1 + odd); i++) {
+        q[column_place(block, b*block + i)]         = i < block ? codes[i]   : 0;
+        fine[column_fine_place(block, b*block + i)] = i < block ? f[i/group] : 0;
+    }
     for (int r = 0; r < block/run; r++) {
         int sum = 0;
-        for (int i = 0; i < run; i++) sum += codes[r*run + i];
+        for (int i = r*run; i < (r + 1)*run; i++) sum += f[i/group]*codes[i];
         sums[block == 32 ? b : column_sum_place(b*16 + r)] = (int16_t) sum;
     }
 }
@@ -409,10 +417,11 @@ bool column_from_partner(enum ggml_type type, int64_t n, const void *x, void *co
     if (type != GGML_TYPE_Q8_0 && type != GGML_TYPE_Q8_1 && type != GGML_TYPE_Q8_K) return false;
     const int block = type == GGML_TYPE_Q8_K ? 256 : 32;
     float *d = (float *) (void *) ((char *) column + column_d(n));
+    const int16_t ones[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
     for (int64_t b = 0; b < n/block; b++) {
         const int8_t *codes;
         partner_block(type, x, b, &codes, &d[b]);
-        place_block(block, n, b, codes, column);
+        place_block(block, n, b, codes, ones, column);
     }
     return true;
 }
@@ -432,26 +441,43 @@ bool column_from_partner(enum ggml_type type, int64_t n, const void *x, void *co
 
 /* ---- activations ---- */
 
-static void quantize_block(int n, const float *x, int8_t *q, float *d_a) {
-    uint32_t amax = 0;
+static uint32_t greatest(int n, const float *x) {
+    uint32_t most = 0;
     for (int i = 0; i < n; i++) {
         const uint32_t u = f32_bits(x[i]) & 0x7fffffff;
-        if (u > amax) amax = u;
+        if (u > most) most = u;
     }
-    const float d = bits_f32(amax)/127.0f;
-    for (int i = 0; i < n; i++) q[i] = 0;
+    return most;
+}
+
+static int fine_scale(float gmax, float times) {
+    const int f = (int) ceilf(gmax*times);
+    return f < 1 ? 1 : f > FINE_MOST ? FINE_MOST : f;
+}
+
+static void quantize_block(int block, const float *x, int8_t *q, int16_t *fine, float *d_a) {
+    const uint32_t amax = greatest(block, x);
+    const int group = fine_group(block);
+    const float d = bits_f32(amax)/(FINE_MOST*127.0f);
+    for (int i = 0; i < block; i++) q[i] = 0, fine[i/group] = 1;
     *d_a = d < SMALLEST_NORMAL ? 0.0f : d;                              /* a NaN is not below */
     if (d < SMALLEST_NORMAL || amax >= 0x7f800000) return;
-    const float id = 1.0f/d;
-    for (int i = 0; i < n; i++) q[i] = (int8_t) roundf(x[i]*id);
+    const float times = FINE_MOST/bits_f32(amax);
+    for (int g = 0; g < block; g += group) {
+        const int f = fine_scale(bits_f32(greatest(group, x + g)), times);
+        const float id = 1.0f/(d*(float) f);
+        for (int i = g; i < g + group; i++) q[i] = (int8_t) roundf(x[i]*id);
+        fine[g/group] = (int16_t) f;
+    }
 }
 
 static void quantize(int block, int64_t k, const float *x, void *column) {
     float *d = (float *) (void *) ((char *) column + column_d(k));
     for (int64_t b = 0; b < k/block; b++) {
         int8_t codes[QK_K];
-        quantize_block(block, x + b*block, codes, &d[b]);
-        place_block(block, k, b, codes, column);
+        int16_t fine[8];
+        quantize_block(block, x + b*block, codes, fine, &d[b]);
+        place_block(block, k, b, codes, fine, column);
     }
 }
 
