@@ -11,62 +11,82 @@
 
 enum { GROUPS = 8 };    /* at a time: of one block of 256 or of four blocks of 32 */
 
-/* Of eight groups, each with the greatest |x| of its own and of its block: the fine scales, and what x is to be multiplied by,
- * 0 for zeros; *d is that of each one's block. */
-static void fine_scales(const uint32_t gmax[GROUPS], const uint32_t amax[GROUPS], float *d, float *id, int32_t *fine) {
-    for (int g = 0; g < GROUPS; g++) {          /* no branch, so that all are computed side by side */
-        d[g] = bits_f32(amax[g])/(FINE_MOST*127.0f);
-        const bool usable = (d[g] >= 0x1p-126f) & (amax[g] < 0x7f800000);
-        const float   v = bits_f32(usable ? gmax[g] : 0)*(FINE_MOST/bits_f32(usable ? amax[g] : 0x3f800000));
-        const int32_t below = (int32_t) v, f = below + ((float) below < v);
-        fine[g] = f < 1 ? 1 : f > FINE_MOST ? FINE_MOST : f;
-        const float inverse = 1.0f/(d[g]*(float) fine[g]);
-        id[g] = bits_f32(usable ? f32_bits(inverse) : 0);
-        d[g]  = bits_f32(d[g] < 0x1p-126f ? 0 : f32_bits(d[g]));
+/* What is computed of each. Words compare as the floats do that they hold, and without a branch all groups go side by side. */
+struct scales {
+    int32_t gmax[GROUPS], amax[GROUPS];         /* greatest |x| of the group and of its block, as words */
+    int32_t fine[GROUPS];
+    float   d[GROUPS], id[GROUPS];              /* of its block; what x is to be multiplied by, 0 where all codes are 0 */
+};
+
+static void fine_scales(struct scales *s) {
+    for (int g = 0; g < GROUPS; g++) {
+        const float   d = bits_f32((uint32_t) s->amax[g])/(FINE_MOST*127.0f);
+        const int32_t normal = -((int32_t) f32_bits(d) >= 0x00800000), usable = normal & -(s->amax[g] < 0x7f800000);
+        const float   most = bits_f32((uint32_t) ((s->amax[g] & usable) | (0x3f800000 & ~usable)));
+        const float   v = bits_f32((uint32_t) (s->gmax[g] & usable))*(FINE_MOST/most);
+        int32_t       f = (int32_t) v;
+        f += (int32_t) f32_bits((float) f) < (int32_t) f32_bits(v);
+        f = f < 1 ? 1 : f;
+        f = f > FINE_MOST ? FINE_MOST : f;
+        s->fine[g] = f;
+        s->id[g] = bits_f32(f32_bits(1.0f/(d*(float) f)) & (uint32_t) usable);
+        s->d[g]  = bits_f32(f32_bits(d) & (uint32_t) normal);
     }
 }
 
-static void code_block(int block, const float *x, const float *id, const int32_t *fine, int8_t *q, int16_t *sums) {
-    for (int i = 0, g = 0; i < block; i += 32, g += block == 32 ? 2 : 1) {
-        const int g2 = block == 32 ? g + 1 : g;
-        int first, last;
-        if (id[g] == 0.0f) {                    /* of the whole block: x may be anything */
-            memset(q + i, 0, 32);
-            first = last = 0;
-        } else {
-            const vb codes = round_codes(x + i, id[g], id[g2]);
-            vb_store(q + i, codes);
-            vb_sums(codes, &first, &last);
+/* 32 codes of two groups, or of one that is given twice, with the sums of fine scale times code. */
+static inline void code_32(const float *x, const struct scales *s, int g, int g2, int8_t *q, int *first, int *last) {
+    if (s->id[g] == 0.0f) {                     /* x may be anything */
+        memset(q, 0, 32);
+        *first = *last = 0;
+        return;
+    }
+    const vb codes = round_codes(x, s->id[g], s->id[g2]);
+    vb_store(q, codes);
+    vb_sums(codes, first, last);
+    *first *= s->fine[g], *last *= s->fine[g2];
+}
+
+static void blocks_of_256(int n, const float *const *x, int8_t *q, float *d_a, int16_t (*sums)[16], int16_t (*fine)[8]) {
+    for (int b = 0; b < n; b++, q += 256) {
+        struct scales s;
+        const float *at[GROUPS];
+        uint32_t top = 0, gmax[GROUPS];
+        for (int g = 0; g < GROUPS; g++) at[g] = x[b] + 32*g;
+        greatest_eight(at, 32, gmax);
+        for (int g = 0; g < GROUPS; g++) top = top < gmax[g] ? gmax[g] : top;
+        for (int g = 0; g < GROUPS; g++) s.gmax[g] = (int32_t) gmax[g], s.amax[g] = (int32_t) top;
+        fine_scales(&s);
+        d_a[b] = s.d[0];
+        for (int g = 0; g < GROUPS; g++) {
+            int first, last;
+            code_32(at[g], &s, g, g, q + 32*g, &first, &last);
+            sums[b][g] = (int16_t) first, sums[b][8 + g] = (int16_t) last, fine[b][g] = (int16_t) s.fine[g];
         }
-        first *= fine[g], last *= fine[g2];
-        if (block == 32) sums[0]    = (int16_t) (first + last);
-        else             sums[i/32] = (int16_t) first, sums[8 + i/32] = (int16_t) last;
+    }
+}
+
+static void blocks_of_32(int n, const float *const *x, int8_t *q, float *d_a, int16_t (*sums)[16], int16_t (*fine)[8]) {
+    for (int b = 0; b < n; b += 4) {
+        struct scales s;
+        const float *at[GROUPS];
+        uint32_t gmax[GROUPS];
+        const int m = n - b < 4 ? n - b : 4;
+        for (int i = 0; i < 4; i++) at[2*i] = x[b + (i < m ? i : 0)], at[2*i + 1] = at[2*i] + 16;
+        greatest_eight(at, 16, gmax);
+        for (int g = 0; g < GROUPS; g++) s.gmax[g] = (int32_t) gmax[g], s.amax[g] = (int32_t) (gmax[g] < gmax[g ^ 1] ? gmax[g ^ 1] : gmax[g]);
+        fine_scales(&s);
+        for (int i = 0; i < m; i++) {
+            int first, last;
+            code_32(at[2*i], &s, 2*i, 2*i + 1, q + 32*(b + i), &first, &last);
+            d_a[b + i] = s.d[2*i], sums[b + i][0] = (int16_t) (first + last);
+            fine[b + i][0] = (int16_t) s.fine[2*i], fine[b + i][1] = (int16_t) s.fine[2*i + 1];
+        }
     }
 }
 
 void K(quant_blocks)(int block, int n, const float *const *x, int8_t *q, float *d_a, int16_t (*sums)[16], int16_t (*fine)[8]) {
-    const int group = fine_group(block), groups = block/group, most = GROUPS/groups;
-    for (int b = 0; b < n; b += most) {
-        const int m = n - b < most ? n - b : most;
-        const float *at[GROUPS];
-        uint32_t gmax[GROUPS], amax[GROUPS];
-        float d[GROUPS], id[GROUPS];
-        int32_t f[GROUPS];
-        for (int g = 0; g < GROUPS; g++) at[g] = x[b + g/groups%m] + g%groups*group;
-        greatest_eight(at, group, gmax);
-        for (int g = 0; g < GROUPS; g += groups) {
-            uint32_t top = 0;
-            for (int i = g; i < g + groups; i++) top = top < gmax[i] ? gmax[i] : top;
-            for (int i = g; i < g + groups; i++) amax[i] = top;
-        }
-        fine_scales(gmax, amax, d, id, f);
-        for (int i = 0; i < m; i++) {
-            const int g = i*groups;
-            d_a[b + i] = d[g];
-            for (int j = 0; j < groups; j++) fine[b + i][j] = (int16_t) f[g + j];
-            code_block(block, x[b + i], id + g, f + g, q + (b + i)*block, sums[b + i]);
-        }
-    }
+    (block == 32 ? blocks_of_32 : blocks_of_256)(n, x, q, d_a, sums, fine);
 }
 
 /* n <= QUANT_BLOCKS_MAX neighbouring blocks of 32 to their places in a column. */
