@@ -39,6 +39,11 @@ foreach(name float attention quant_dot quant_rows)
     set_tests_properties(emulate/avx512_${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
 endforeach()
 
+emulated_program(test_emulate_vnni ggml_inside tests/cpu/quant_dot.c $<TARGET_OBJECTS:ggml_emulated> $<TARGET_OBJECTS:ggml_emulated_vnni>)
+target_compile_definitions(test_emulate_vnni PRIVATE WITH_VNNI)
+add_test(NAME emulate/vnni_quant_dot COMMAND test_emulate_vnni)
+set_tests_properties(emulate/vnni_quant_dot PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
+
 # whole models: the same logits, byte for byte, as at the level of this machine
 if(TARGET whole)
     emulated_program(whole_avx512 llama_inside tests/emulate/whole.c $<TARGET_OBJECTS:ggml_emulated>)

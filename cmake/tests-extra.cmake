@@ -96,11 +96,6 @@ if(TARGET arenite)
     set_tests_properties(tools/cli PROPERTIES TIMEOUT 300)
 endif()
 
-# the integer kernels of VNNI, their instructions emulated with AVX2
-if(TARGET test_cpu_quant_vnni AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
-    target_compile_options(test_cpu_quant_vnni PRIVATE -mavx2 -mfma -mf16c -mbmi2)
-endif()
-
 # size, dependencies, and the direction of includes
 if(BUILD_SHARED_LIBS AND CMAKE_STRIP AND CMAKE_READELF AND NOT ARENITE_SANITIZE AND CMAKE_BUILD_TYPE STREQUAL "Release")
     add_test(NAME core/size COMMAND ${CMAKE_COMMAND} -DSTRIP=${CMAKE_STRIP} -DREADELF=${CMAKE_READELF} -DLIBRARY=$<TARGET_FILE:ggml>

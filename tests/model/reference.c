@@ -153,6 +153,7 @@ static void check_case(const struct loaded *exact, const struct loaded *ours, co
     t->ours += kl;
     t->peer += n*number(c, "peer_mean_kl");
     t->positions += n;
+    CHECK(kl/n <= number(c, "peer_mean_kl"), "mean KL %.6f, the peer's %.6f: %.40s", kl/n, number(c, "peer_mean_kl"), prompt);
     fprintf(stderr, "mean KL %.6f (peer %.6f), exact logits within %.1e: %.40s\n", kl/n, number(c, "peer_mean_kl"), worst, prompt);
 }
 

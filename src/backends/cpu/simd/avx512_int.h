@@ -42,7 +42,7 @@ static inline int32_t offset_word(const int8_t *q, int span, int offset) { retur
 #endif
 
 static inline tv   t_plus(tv a, tv b) { return _mm512_add_epi16(a, b); }
-static inline void t_store(void *p, tv v) { _mm512_store_si512(p, v); }
+static inline void t_store(void *p, tv v) { _mm512_store_si512((__m512i *) p, v); }
 static inline tv   t_scale_wide(tv acc, tv sum, tv scale) { return _mm512_add_epi32(acc, _mm512_mullo_epi32(sum, scale)); }
 
 static inline tf   tf_load(const float *p) { return _mm512_load_ps(p); }
