@@ -2,6 +2,7 @@
 BUILD ?= build
 TYPE  ?= Release
 JOBS  ?= $(shell nproc)
+MAKEFLAGS += --no-print-directory
 
 all: $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD) -j $(JOBS)

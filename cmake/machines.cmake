@@ -18,7 +18,7 @@ function(machine name)
     add_test(NAME ${name}/build COMMAND sh -ec "
         '${CMAKE_COMMAND}' -S '${PROJECT_SOURCE_DIR}' -B '${build}' -G '${CMAKE_GENERATOR}' -DCMAKE_BUILD_TYPE=Check -DCMAKE_C_FLAGS_CHECK=-O1 \\
             -DCMAKE_TOOLCHAIN_FILE='${PROJECT_SOURCE_DIR}/cmake/${name}.cmake' -DARENITE_TOOLS=OFF -DBUILD_SHARED_LIBS=OFF
-        '${CMAKE_COMMAND}' --build '${build}' --target whole ${targets}")
+        '${CMAKE_COMMAND}' --build '${build}' -j ${cores} --target whole ${targets}")
     set_tests_properties(${name}/build PROPERTIES TIMEOUT 900 LABELS slow FIXTURES_SETUP ${name})
     foreach(test ${tests})
         add_test(NAME ${name}/${test} COMMAND sh -c "exec ${run} '${build}/tests/test_${test}'")

@@ -19,7 +19,7 @@ string(JOIN " " neon_targets ${neon_targets})
 add_test(NAME neon/build COMMAND sh -ec "
     '${CMAKE_COMMAND}' -S '${PROJECT_SOURCE_DIR}' -B '${neon_build}' -G '${CMAKE_GENERATOR}' -DCMAKE_BUILD_TYPE=Check -DCMAKE_C_FLAGS_CHECK=-O1 \\
         -DCMAKE_TOOLCHAIN_FILE='${PROJECT_SOURCE_DIR}/cmake/aarch64.cmake' -DARENITE_TOOLS=OFF
-    '${CMAKE_COMMAND}' --build '${neon_build}' --target ${neon_targets}")
+    '${CMAKE_COMMAND}' --build '${neon_build}' -j ${cores} --target ${neon_targets}")
 set_tests_properties(neon/build PROPERTIES TIMEOUT 900 LABELS slow FIXTURES_SETUP neon)
 foreach(name ${neon_tests})
     add_test(NAME neon/${name} COMMAND ${AARCH64_RUN} -L /usr/aarch64-linux-gnu ${neon_build}/tests/test_cpu_${name})

@@ -19,7 +19,7 @@ if(PKG_CONFIG AND TARGET llama AND NOT ARENITE_SANITIZE AND NOT ARENITE_FUZZ AND
         '${CMAKE_COMMAND}' -S '${PROJECT_SOURCE_DIR}' -B '${PROJECT_BINARY_DIR}/static' -G '${CMAKE_GENERATOR}' \
             -DCMAKE_C_COMPILER='${CMAKE_C_COMPILER}' -DCMAKE_BUILD_TYPE=Check -DCMAKE_C_FLAGS_CHECK=-O1 -DBUILD_SHARED_LIBS=OFF \
             -DARENITE_TESTS=OFF
-        '${CMAKE_COMMAND}' --build '${PROJECT_BINARY_DIR}/static'")
+        '${CMAKE_COMMAND}' --build '${PROJECT_BINARY_DIR}/static' -j ${cores}")
     set_tests_properties(install/static_build PROPERTIES TIMEOUT 900 LABELS slow FIXTURES_SETUP static)
     add_test(NAME install/static COMMAND ${install_test} ${PROJECT_BINARY_DIR}/static ${CMAKE_C_COMPILER} --static)
     set_tests_properties(install/static PROPERTIES TIMEOUT 300 LABELS slow FIXTURES_REQUIRED static)

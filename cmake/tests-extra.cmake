@@ -1,4 +1,9 @@
 # What single tests need beyond tests.cmake.
+include(ProcessorCount)
+ProcessorCount(cores)                       # for builds that are tests: make alone would run one job at a time
+if(cores LESS 1)
+    set(cores 1)
+endif()
 
 # instruction sets that this machine may lack
 include(cmake/emulate.cmake)

@@ -44,6 +44,7 @@ foreach(test cpu/threads cpu/compute core/sched core/backend ops/attention train
     set_tests_properties(${test} PROPERTIES LABELS threads)
 endforeach()
 set_tests_properties(model/bits model/real_memory PROPERTIES LABELS slow)
+set_tests_properties(model/real_memory PROPERTIES TIMEOUT 900)      # 2,000 tokens of two models
 if(cjson_FOUND)
     set_tests_properties(model/reference PROPERTIES LABELS slow)
 endif()

@@ -19,8 +19,8 @@
 int main(void) { interpose_used(); return 77; }
 #else
 
-static const struct row { const char *file; int n_generated; } rows[] = { { "smollm2-135m.gguf", 2000 }, { "gemma3-270m.gguf", 464 } };
-enum { N_PROMPT = 303 };                      /* the caches come in steps of 256 cells: these are full at the end */
+static const char *const files[] = { "smollm2-135m.gguf", "gemma3-270m.gguf" };
+enum { N_PROMPT = 303, N_GENERATED = 2000 };  /* caches come in steps of 256 cells: with one token more these are full at the end */
 
 /* ---- what is counted: every way to memory --------------------------------------------------------------------------------------- */
 
@@ -80,8 +80,7 @@ static struct llama_context *context(struct llama_model *m, int n_ctx) {
     struct llama_context_params p = llama_context_default_params();
     p.n_ctx = (uint32_t) n_ctx;
     p.n_batch = p.n_ubatch = N_PROMPT;
-    p.n_threads = 1;
-    p.n_threads_batch = 2;
+    p.n_threads = p.n_threads_batch = 2;
     p.swa_full = false;
     return llama_init_from_model(m, p);
 }
@@ -101,8 +100,8 @@ static void check_figures(const char *path, const struct arn_memory *p, const st
     CHECK(s->last - s->first < (double) p->kv*grown_rows + 300e3, "private: %.0f bytes after one token, %.0f at the end", s->first, s->last);
 }
 
-static void check_model(const char *path, int n_generated) {
-    const int n_ctx = N_PROMPT + 1 + n_generated;               /* full at the end */
+static void check_model(const char *path) {
+    const int n_ctx = N_PROMPT + 1 + N_GENERATED;
     const double before = private_bytes();
     struct stages s;
     struct llama_model *m = llama_model_load_from_file(path, llama_model_default_params());
@@ -120,23 +119,23 @@ static void check_model(const char *path, int n_generated) {
     CHECK(generate(ctx, n_vocab, 1, &token), "the first token");
     s.first = private_bytes() - before;
     const struct calls then = calls();
-    CHECK(generate(ctx, n_vocab, n_generated, &token), "generation");
+    CHECK(generate(ctx, n_vocab, N_GENERATED, &token), "generation");
     const struct calls now = calls();
     s.last = private_bytes() - before;
     s.mapped = mapped_bytes(path);
     CHECK(now.taken == then.taken && now.held == then.held, "%ld allocations, %ld blocks freed", now.taken - then.taken, then.held - now.held);
     CHECK(now.maps == then.maps && now.end == then.end && now.started == then.started, "%ld mappings, %ld threads", now.maps - then.maps, now.started - then.started);
-    check_figures(path, &plan, &s, (double) n_generated/n_ctx);
+    check_figures(path, &plan, &s, (double) N_GENERATED/n_ctx);
     llama_free(ctx);
     llama_model_free(m);
 }
 
 int main(void) {
     const char *folder = getenv("ARENITE_MODELS");
-    for (size_t i = 0; i < sizeof rows/sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof files/sizeof *files; i++) {
         char path[4096];
-        snprintf(path, sizeof path, "%s/%s", folder ? folder : "models", rows[i].file);
-        if (!access(path, R_OK)) check_model(path, rows[i].n_generated);
+        snprintf(path, sizeof path, "%s/%s", folder ? folder : "models", files[i]);
+        if (!access(path, R_OK)) check_model(path);
     }
     return check_count ? DONE() : 77;
 }
