@@ -240,7 +240,7 @@ static bool take(struct reader *r, void *out, size_t n) {
         if (direct || r->at == r->have) {
             const uint64_t left = r->end - r->pos;
             const size_t got = fetch(r, direct ? to : r->ahead, direct ? n : left < AHEAD ? (size_t) left : AHEAD);
-            if (!got) return fail(r, "the input ends %zu bytes early", n);
+            if (!got) return fail(r, "%zu bytes cannot be read", n);
             r->at = 0;
             r->have = direct ? 0 : got;
             if (direct) r->pos += got, to += got, n -= got;
@@ -468,9 +468,11 @@ static bool take_header(struct reader *r, struct gguf_context *c, int64_t *n_inf
     char magic[4] = "";
     about(r, "header", NULL);
     if (!take(r, magic, 4)) return false;
-    if (memcmp(magic, GGUF_MAGIC, 4))
+    if (memcmp(magic, GGUF_MAGIC, 4)) {
+        r->pos = 0;
         return fail(r, "magic bytes %02x %02x %02x %02x, expected \"GGUF\"", (uint8_t) magic[0], (uint8_t) magic[1],
             (uint8_t) magic[2], (uint8_t) magic[3]);
+    }
     c->version = take_u32(r);
     if (c->version && !(c->version & 0xffff)) {                 /* no version is that large: the other byte order */
         r->swap = true;

@@ -147,7 +147,7 @@ static bool item_type(struct work *w, struct item *it) {
     if (!kept && !wanted_type(w, t, &wanted)) return false;
     if (wanted == t->type) return true;
     if (ggml_is_quantized(t->type) && !p->allow_requantize) {
-        log_error("tensor %s is %s: quantising what is quantised already loses more, and must be allowed explicitly", t->name, ggml_type_name(t->type));
+        log_error("tensor %s is %s: quantising what is quantised already loses more, and must be allowed (allow_requantize, --requantize)", t->name, ggml_type_name(t->type));
         return false;
     }
     it->type = mixture_fallback(wanted, t->ne[0]);

@@ -61,7 +61,12 @@ void library_log(bool show) {
 }
 
 int fail_library(const char *subject, const char *otherwise) {
+    static const char *const prefixes[] = { "gguf: ", "input: " };         /* the subject says more */
     const char *text = first_error[0] ? first_error : otherwise;
+    for (size_t i = 0; subject && i < sizeof prefixes/sizeof *prefixes; i++) {
+        const size_t n = strlen(prefixes[i]);
+        if (!strncmp(text, prefixes[i], n)) text += n;
+    }
     if (subject && !strstr(text, subject)) fail("%s: %s", subject, text);
     else fail("%s", text);
     first_error[0] = 0;

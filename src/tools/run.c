@@ -6,14 +6,16 @@
 #include "commands.h"
 #include "tool.h"
 
-struct figures { int prompt, answer; double prompt_s, answer_s, load_s; };
+struct figures { int prompt, answer; double prompt_s, answer_s, load_s; };      /* the first token of an answer is the prompt's work */
+
+static double rate(int n, double seconds) { return n > 0 && seconds > 0 ? n/seconds : 0; }
 
 static void report(const struct figures *f, int64_t seed) {
     size_t private_bytes, mapped_bytes;
     char a[32], b[32];
     memory_read(&private_bytes, &mapped_bytes);
     fprintf(stderr, "\nload %.2f s; prompt %d tokens, %.1f tokens/s; answer %d tokens, %.1f tokens/s; memory %s private, %s mapped; seed %" PRId64 "\n",
-            f->load_s, f->prompt, f->prompt_s > 0 ? f->prompt/f->prompt_s : 0, f->answer, f->answer_s > 0 ? f->answer/f->answer_s : 0,
+            f->load_s, f->prompt, rate(f->prompt, f->prompt_s), f->answer, rate(f->answer - 1, f->answer_s),
             bytes_text((double) private_bytes, a), bytes_text((double) mapped_bytes, b), seed);
 }
 
@@ -25,9 +27,9 @@ static int report_json(const struct figures *f, const char *answer, int64_t seed
     cJSON_AddNumberToObject(o, "seed", (double) seed);
     cJSON_AddNumberToObject(o, "load_s", f->load_s);
     cJSON_AddNumberToObject(o, "prompt_tokens", f->prompt);
-    cJSON_AddNumberToObject(o, "prompt_tok_s", f->prompt_s > 0 ? f->prompt/f->prompt_s : 0);
+    cJSON_AddNumberToObject(o, "prompt_tok_s", rate(f->prompt, f->prompt_s));
     cJSON_AddNumberToObject(o, "answer_tokens", f->answer);
-    cJSON_AddNumberToObject(o, "answer_tok_s", f->answer_s > 0 ? f->answer/f->answer_s : 0);
+    cJSON_AddNumberToObject(o, "answer_tok_s", rate(f->answer - 1, f->answer_s));
     cJSON_AddNumberToObject(o, "private_bytes", (double) private_bytes);
     cJSON_AddNumberToObject(o, "mapped_bytes", (double) mapped_bytes);
     return print_json(o);
