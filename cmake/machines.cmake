@@ -12,7 +12,7 @@ set(smollm2 ${PROJECT_SOURCE_DIR}/models/smollm2-135m.gguf)
 function(machine name)
     string(JOIN " " run ${ARGN})
     set(build ${PROJECT_BINARY_DIR}/${name})
-    set(tests core_gguf_read core_gguf_write cpu_quant_dot)
+    set(tests core_gguf_read core_gguf_write cpu_quant_dot quant_golden quant_rules)
     list(TRANSFORM tests PREPEND test_ OUTPUT_VARIABLE targets)
     string(JOIN " " targets ${targets})
     add_test(NAME ${name}/build COMMAND sh -ec "
