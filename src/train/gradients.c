@@ -1,6 +1,6 @@
 /* The gradient of every op, source by source: what a node's gradient g contributes to that of one of its sources.
  *
- * A row of the table names an op and a function for each of its first three sources. A function builds the contribution out
+ * A row of the table names an op and a function for each of its first five sources. A function builds the contribution out
  * of ordinary ops, F32 and of the source's shape, and returns NULL where it has no rule for these shapes. `constant` stands
  * for sources through which nothing flows: indices, shapes, results that are constant almost everywhere. An empty place is
  * a gradient that does not exist here; backward.c refuses a graph that needs it. To add one: a function and its place.
@@ -28,10 +28,11 @@ static tensor *shaped(context *ctx, tensor *t, tensor *like) {
 static tensor *summed(context *ctx, tensor *t, tensor *like) {
     return !t || ggml_are_same_shape(t, like) ? t : ggml_repeat_back(ctx, t, like);
 }
-/* As many zeros, after g has been computed: nothing is kept from the graph's start. */
-static tensor *zeros(context *ctx, tensor *g, const int64_t *ne) {
-    return ggml_repeat_4d(ctx, ggml_fill(ctx, ggml_view_1d(ctx, g, 1, 0), 0.0f), ne[0], ne[1], ne[2], ne[3]);
+/* v everywhere, after g has been computed: nothing is kept from the graph's start. */
+static tensor *filled(context *ctx, tensor *g, const int64_t *ne, float v) {
+    return ggml_repeat_4d(ctx, ggml_fill(ctx, ggml_view_1d(ctx, g, 1, 0), v), ne[0], ne[1], ne[2], ne[3]);
 }
+static tensor *zeros(context *ctx, tensor *g, const int64_t *ne) { return filled(ctx, g, ne, 0.0f); }
 
 /* ---- copies and sums: the gradient passes --------------------------------------------------------------------------- */
 
@@ -148,31 +149,76 @@ static tensor *leaky_relu(const struct edge *e) {
     const float slope = param_f32(e->y, 0);
     return ggml_mul(e->ctx, e->g, ggml_scale_bias(e->ctx, ggml_step(e->ctx, as_f32(e->ctx, e->a)), 1.0f - slope, slope));
 }
-/* 1 where min < x < max */
-static tensor *clamp(const struct edge *e) {
+/* y = x F(x), F the normal distribution:  y' = F(x) + x F'(x) = 1/2 + sgn(x) (F(z) - 1/2 + z F'(z)) with z = |x|, kept from 0
+ * and from where z*z overflows, so that F(z) = y(z)/z */
+static tensor *gelu_erf(const struct edge *e) {
+    context *ctx = e->ctx;
+    tensor *x = as_f32(ctx, e->a), *z = ggml_clamp(ctx, ggml_abs(ctx, x), 1e-20f, 1e4f);
+    tensor *slope = ggml_scale(ctx, ggml_mul(ctx, z, ggml_exp(ctx, ggml_scale(ctx, ggml_sqr(ctx, z), -0.5f))), 0.39894228f);
+    tensor *odd = ggml_add(ctx, ggml_scale_bias(ctx, ggml_div(ctx, ggml_gelu_erf(ctx, z), z), 1.0f, -0.5f), slope);
+    return ggml_mul(ctx, e->g, ggml_scale_bias(ctx, ggml_mul(ctx, odd, ggml_sgn(ctx, x)), 1.0f, 0.5f));
+}
+/* b + 2 p x where x > 0, else b + n ((x < eps) e^x - 1) */
+static tensor *xielu(const struct edge *e) {
+    const float n = param_f32(e->y, 1), p = param_f32(e->y, 2), b = param_f32(e->y, 3), eps = param_f32(e->y, 4);
     context *ctx = e->ctx;
     tensor *x = as_f32(ctx, e->a);
-    tensor *above = ggml_step(ctx, ggml_scale_bias(ctx, x,  1.0f, -param_f32(e->y, 0)));
-    tensor *below = ggml_step(ctx, ggml_scale_bias(ctx, x, -1.0f,  param_f32(e->y, 1)));
-    return ggml_mul(ctx, ggml_mul(ctx, e->g, above), below);
+    tensor *falls = ggml_mul(ctx, ggml_exp(ctx, ggml_clamp(ctx, x, -INFINITY, 0.0f)), ggml_step(ctx, ggml_scale_bias(ctx, x, -1.0f, eps)));
+    tensor *low = ggml_mul(ctx, ggml_scale_bias(ctx, falls, n, -n), ggml_scale_bias(ctx, ggml_step(ctx, x), -1.0f, 1.0f));
+    return ggml_mul(ctx, e->g, ggml_add(ctx, ggml_scale_bias(ctx, ggml_relu(ctx, x), 2.0f*p, b), low));
+}
+/* g where min < x < max, else 0 */
+static tensor *inside(context *ctx, tensor *g, tensor *x, float min, float max) {
+    tensor *above = ggml_step(ctx, ggml_scale_bias(ctx, x,  1.0f, -min));
+    tensor *below = ggml_step(ctx, ggml_scale_bias(ctx, x, -1.0f,  max));
+    return ggml_mul(ctx, ggml_mul(ctx, g, above), below);
+}
+static tensor *clamp(const struct edge *e) {
+    return inside(e->ctx, e->g, as_f32(e->ctx, e->a), param_f32(e->y, 0), param_f32(e->y, 1));
 }
 
-/* ---- gated units: y = f(x)*gate, both in one row of a or in a and b --------------------------------------------------- */
+/* ---- gated units: y = f(x)*gate, both in one row of a or in a and b ---------------------------------------------------
+ *
+ * Bounded ones are y = f(min(x, limit))*(clamp(gate) + plus); OAI's f is x/(1 + e^-alpha x) = silu(alpha x)/alpha. */
 
 static gradient *unary_gradient(enum ggml_unary_op op);
-static const struct { bool known; enum ggml_unary_op f; } glu_functions[GGML_GLU_OP_COUNT] = {
-    [GGML_GLU_OP_REGLU]       = { true, GGML_UNARY_OP_RELU },
-    [GGML_GLU_OP_GEGLU]       = { true, GGML_UNARY_OP_GELU },
-    [GGML_GLU_OP_SWIGLU]      = { true, GGML_UNARY_OP_SILU },
-    [GGML_GLU_OP_GEGLU_QUICK] = { true, GGML_UNARY_OP_GELU_QUICK },
+static const struct { bool known, bounded; enum ggml_unary_op f; float plus; } glu_functions[GGML_GLU_OP_COUNT] = {
+    [GGML_GLU_OP_REGLU]        = { true, false, GGML_UNARY_OP_RELU,       0.0f },
+    [GGML_GLU_OP_GEGLU]        = { true, false, GGML_UNARY_OP_GELU,       0.0f },
+    [GGML_GLU_OP_SWIGLU]       = { true, false, GGML_UNARY_OP_SILU,       0.0f },
+    [GGML_GLU_OP_SWIGLU_OAI]   = { true, true,  GGML_UNARY_OP_SILU,       1.0f },
+    [GGML_GLU_OP_GEGLU_ERF]    = { true, false, GGML_UNARY_OP_GELU_ERF,   0.0f },
+    [GGML_GLU_OP_GEGLU_QUICK]  = { true, false, GGML_UNARY_OP_GELU_QUICK, 0.0f },
+    [GGML_GLU_OP_SWIGLU_CLAMP] = { true, true,  GGML_UNARY_OP_SILU,       0.0f },
 };
-static tensor *glu_x(const struct edge *e, tensor *x, tensor *gate) {
-    const enum ggml_unary_op f = glu_functions[param_i32(e->y, 0)].f;
-    const struct edge inner = { .ctx = e->ctx, .a = x, .g = ggml_mul(e->ctx, e->g, gate) };
-    return x && inner.g ? unary_gradient(f)(&inner) : NULL;
+static float glu_alpha(const tensor *y) { return param_i32(y, 0) == GGML_GLU_OP_SWIGLU_OAI ? param_f32(y, 2) : 1.0f; }
+static bool  glu_bounded(const tensor *y) { return glu_functions[param_i32(y, 0)].bounded; }
+static float glu_limit(const tensor *y) { return param_f32(y, 3); }
+
+static tensor *bounded_x(const struct edge *e, tensor *x) {
+    return ggml_scale(e->ctx, ggml_clamp(e->ctx, as_f32(e->ctx, x), -INFINITY, glu_limit(e->y)), glu_alpha(e->y));
 }
-static tensor *glu_gate(const struct edge *e, tensor *x) {
-    return ggml_mul(e->ctx, e->g, ggml_unary(e->ctx, x, glu_functions[param_i32(e->y, 0)].f));
+static tensor *bounded_gate(const struct edge *e, tensor *gate) {
+    const float limit = glu_limit(e->y);
+    return ggml_scale_bias(e->ctx, ggml_clamp(e->ctx, as_f32(e->ctx, gate), -limit, limit), 1.0f, glu_functions[param_i32(e->y, 0)].plus);
+}
+static tensor *glu_x(const struct edge *e, tensor *x, tensor *gate) {
+    const bool bounded = glu_bounded(e->y);
+    if (!x || !gate) return NULL;
+    const struct edge inner = {
+        .ctx = e->ctx, .a = bounded ? bounded_x(e, x) : x, .g = ggml_mul(e->ctx, e->g, bounded ? bounded_gate(e, gate) : gate),
+    };
+    if (!inner.a || !inner.g) return NULL;
+    tensor *dx = unary_gradient(glu_functions[param_i32(e->y, 0)].f)(&inner);
+    return bounded ? inside(e->ctx, dx, as_f32(e->ctx, x), -INFINITY, glu_limit(e->y)) : dx;
+}
+static tensor *glu_gate(const struct edge *e, tensor *x, tensor *gate) {
+    context *ctx = e->ctx;
+    const float limit = glu_limit(e->y);
+    if (!x || !gate) return NULL;
+    if (!glu_bounded(e->y)) return ggml_mul(ctx, e->g, ggml_unary(ctx, x, glu_functions[param_i32(e->y, 0)].f));
+    tensor *f = ggml_mul(ctx, ggml_clamp(ctx, as_f32(ctx, x), -INFINITY, limit), ggml_sigmoid(ctx, bounded_x(e, x)));
+    return inside(ctx, ggml_mul(ctx, e->g, f), as_f32(ctx, gate), -limit, limit);
 }
 static tensor *half(const struct edge *e, int i) {
     tensor *a = packed(e->ctx, e->a);
@@ -185,10 +231,10 @@ static tensor *glu_a(const struct edge *e) {
     const int swapped = param_i32(e->y, 1) != 0;
     if (e->a->ne[0] % 2) return NULL;
     tensor *x = half(e, swapped), *gate = half(e, !swapped);
-    tensor *dx = glu_x(e, x, gate), *dgate = glu_gate(e, x);
+    tensor *dx = glu_x(e, x, gate), *dgate = glu_gate(e, x, gate);
     return swapped ? ggml_concat(e->ctx, dgate, dx, 0) : ggml_concat(e->ctx, dx, dgate, 0);
 }
-static tensor *glu_b(const struct edge *e) { return glu_gate(e, e->a); }
+static tensor *glu_b(const struct edge *e) { return glu_gate(e, e->a, e->b); }
 
 /* ---- rows ------------------------------------------------------------------------------------------------------------ */
 
@@ -233,19 +279,34 @@ static tensor *soft_max(const struct edge *e) {
     return ggml_soft_max_ext_back(e->ctx, e->g, e->y, param_f32(e->y, 0), 0.0f);
 }
 
+/* A sink is one more key without a value. Its share of a row is 1 - sum p, its gradient minus that share times sum p*dp; a sink
+ * serves a slice, so that is added up over rows, [1, n, heads, n3]. */
+static tensor *sinks_of(context *ctx, tensor *p, tensor *dp, tensor *sinks) {
+    tensor *rest = ggml_scale_bias(ctx, ggml_sum_rows(ctx, p), -1.0f, 1.0f);
+    tensor *rows = ggml_mul(ctx, ggml_sum_rows(ctx, ggml_mul(ctx, p, dp)), rest);
+    if (!rows) return NULL;
+    return shaped(ctx, ggml_neg(ctx, op_new(ctx, GGML_OP_REPEAT_BACK, GGML_TYPE_F32, SHAPE(1, 1, rows->ne[2], 1), SOURCES(rows))), sinks);
+}
+static tensor *soft_max_sinks(const struct edge *e) { return sinks_of(e->ctx, e->y, e->g, e->y->src[2]); }
+
 /* Attention with the probabilities p of the forward pass made again, p [n_kv, n, heads]: dv = sum over n of p*dy,
- * dp = sum over dv of v*dy, and from there as softmax and products. */
-struct attention { tensor *p, *g, *ds; };
+ * dp = sum over dv of v*dy, and from there as softmax and products. With a soft cap c the softmax is of c*t, t = tanh(s/c),
+ * and ds = (1 - t^2)*d(c*t). */
+struct attention { tensor *p, *g, *dp, *ds; };
 static struct attention attention_of(const struct edge *e) {
     const tensor *y = e->y;
     context *ctx = e->ctx;
-    struct attention at = { NULL, NULL, NULL };
-    if (param_f32(y, 2) != 0.0f /* soft cap */ || y->src[1]->ne[2] != y->src[2]->ne[2]) return at;
-    const float scale = param_f32(y, 0);
-    at.p = ggml_soft_max_ext(ctx, ggml_mul_mat(ctx, ordered(ctx, y->src[1]), y->src[0]), y->src[3], scale, param_f32(y, 1));
+    struct attention at = { NULL, NULL, NULL, NULL };
+    if (y->src[1]->ne[2] != y->src[2]->ne[2]) return at;
+    const float cap = param_f32(y, 2), scale = cap != 0.0f ? param_f32(y, 0)/cap : param_f32(y, 0), factor = cap != 0.0f ? cap : scale;
+    tensor *s = ggml_mul_mat(ctx, ordered(ctx, y->src[1]), y->src[0]);
+    tensor *t = cap != 0.0f ? ggml_tanh(ctx, ggml_scale(ctx, s, scale)) : NULL;
+    at.p = ggml_soft_max_ext(ctx, cap != 0.0f ? t : s, y->src[3], factor, param_f32(y, 1));
     if (at.p && y->src[4]) ggml_soft_max_add_sinks(at.p, y->src[4]);
-    at.g = ggml_permute(ctx, e->g, 0, 2, 1, 3);
-    at.ds = ggml_soft_max_ext_back(ctx, ggml_mul_mat(ctx, ordered(ctx, y->src[2]), at.g), at.p, scale, 0.0f);
+    at.g  = ggml_permute(ctx, e->g, 0, 2, 1, 3);
+    at.dp = ggml_mul_mat(ctx, ordered(ctx, y->src[2]), at.g);
+    at.ds = ggml_soft_max_ext_back(ctx, at.dp, at.p, factor, 0.0f);
+    if (cap != 0.0f) at.ds = ggml_mul(ctx, at.ds, ggml_scale_bias(ctx, ggml_sqr(ctx, t), -scale, scale));
     return at;
 }
 static tensor *attention_q(const struct edge *e) {
@@ -260,6 +321,10 @@ static tensor *attention_v(const struct edge *e) {
     const struct attention at = attention_of(e);
     return summed_groups(e->ctx, at.p ? ggml_out_prod(e->ctx, at.g, at.p) : NULL, e->y->src[2]);
 }
+static tensor *attention_sinks(const struct edge *e) {
+    const struct attention at = attention_of(e);
+    return at.ds ? sinks_of(e->ctx, at.p, at.dp, e->y->src[4]) : NULL;
+}
 
 /* Turning by the angle and by its negative are each other's gradient; all parameters are shared. */
 static tensor *rope(const struct edge *e) {
@@ -267,11 +332,60 @@ static tensor *rope(const struct edge *e) {
     return op_params(op_like(e->ctx, op, e->g, false, SOURCES(e->g, e->b, e->y->src[2])), 16, e->y->op_params);
 }
 
-static tensor *get_rows(const struct edge *e) {
-    const bool plain = ggml_is_matrix(e->a) && ggml_is_vector(e->b);
-    return plain ? ggml_get_rows_back(e->ctx, e->g, e->b, e->a) : NULL;
+/* Rows g [n, r, b2, b3] added to zeros at ids [r, b2, b3] of slices of n_rows each. All slices are seen as one: each slice's
+ * ids move on by the rows before it, in floats, which hold them exactly up to 2^24. */
+static tensor *rows_added(context *ctx, tensor *g, tensor *ids, int64_t n_rows) {
+    const int64_t slices = ids->ne[1]*ids->ne[2], n = g->ne[0];
+    ids = packed(ctx, ids);
+    if (slices > 1) {
+        if (n_rows*slices > 1 << 24) return NULL;
+        tensor *first = ggml_reshape_3d(ctx, ggml_scale(ctx, ggml_arange(ctx, 0.0f, (float) slices, 1.0f), (float) n_rows), 1, slices, 1);
+        tensor *each = ids ? ggml_reshape_2d(ctx, ids, ids->ne[0], slices) : NULL;
+        ids = ggml_cast(ctx, ggml_add(ctx, ggml_cast(ctx, each, GGML_TYPE_F32), first), GGML_TYPE_I32);
+    }
+    const int64_t total = ids ? ggml_nelements(ids) : 0;
+    tensor *flat = ggml_reshape_1d(ctx, ids, total), *rows = ggml_reshape_2d(ctx, packed(ctx, g), n, total);
+    return op_new(ctx, GGML_OP_GET_ROWS_BACK, GGML_TYPE_F32, SHAPE(n, n_rows*slices, 1, 1), SOURCES(rows, flat));
 }
+static tensor *get_rows(const struct edge *e) { return shaped(e->ctx, rows_added(e->ctx, e->g, e->b, e->a->ne[1]), e->a); }
 static tensor *get_rows_back(const struct edge *e) { return ggml_get_rows(e->ctx, e->g, e->b); }
+/* The rows b [n, ids of one] that ids of any shape have picked. */
+static tensor *add_id_b(const struct edge *e) {
+    tensor *ids = packed(e->ctx, e->y->src[2]);
+    ids = ids ? ggml_reshape_1d(e->ctx, ids, ggml_nelements(ids)) : NULL;
+    return ids ? shaped(e->ctx, rows_added(e->ctx, e->g, ids, e->b->ne[1]), e->b) : NULL;
+}
+
+/* SET_ROWS(values a, ids b, where to c), each id once in a slice: values take the gradient of the rows that they have become,
+ * and nothing flows to what was there before. */
+static tensor *set_rows_values(const struct edge *e) {
+    tensor *ids = e->b->type == GGML_TYPE_I32 ? e->b : ggml_cast(e->ctx, e->b, GGML_TYPE_I32);
+    return ggml_get_rows(e->ctx, e->g, ggml_repeat_4d(e->ctx, ids, e->b->ne[0], e->a->ne[2], e->a->ne[3], 1));
+}
+static tensor *set_rows_place(const struct edge *e) {
+    return ggml_set_rows(e->ctx, ggml_dup(e->ctx, packed(e->ctx, e->g)), zeros(e->ctx, e->g, e->a->ne), e->b);
+}
+
+/* ---- experts --------------------------------------------------------------------------------------------------------- */
+
+/* y[:, u, t] = a[:, :, ids[u, t]] times b[:, u, t], b's dim 1 repeated. To b flows the same product with a transposed. */
+static tensor *mul_mat_id_b(const struct edge *e) {
+    context *ctx = e->ctx;
+    tensor *a = ggml_is_quantized(e->a->type) ? as_f32(ctx, e->a) : e->a;
+    tensor *turned = ggml_cont(ctx, ggml_transpose(ctx, a));
+    return summed(ctx, ggml_mul_mat_id(ctx, turned, e->g, e->y->src[2]), e->b);
+}
+/* To expert x flows the outer product of b and dy over the pairs (u, t) whose id is x: dy of all others is made zero. */
+static tensor *mul_mat_id_a(const struct edge *e) {
+    context *ctx = e->ctx;
+    const int64_t n = e->y->ne[0], used = e->y->ne[1], tokens = e->y->ne[2], pairs = used*tokens, experts = e->a->ne[2];
+    tensor *one = ggml_diag(ctx, filled(ctx, e->g, SHAPE(experts, 1, 1, 1), 1.0f));
+    tensor *ids = ggml_reshape_1d(ctx, packed(ctx, e->y->src[2]), pairs);
+    tensor *chosen = ggml_cont(ctx, ggml_transpose(ctx, ggml_get_rows(ctx, one, ids)));             /* [pairs, experts] */
+    tensor *g = ggml_repeat_4d(ctx, ggml_reshape_2d(ctx, packed(ctx, e->g), n, pairs), n, pairs, experts, 1);
+    tensor *b = ggml_reshape_2d(ctx, ggml_repeat_4d(ctx, as_f32(ctx, e->b), e->b->ne[0], used, tokens, 1), e->b->ne[0], pairs);
+    return ggml_out_prod(ctx, b, ggml_mul(ctx, g, ggml_reshape_3d(ctx, chosen, 1, pairs, experts)));
+}
 
 static tensor *diag_mask(const struct edge *e) { return ggml_diag_mask_zero(e->ctx, e->g, param_i32(e->y, 0)); }
 static tensor *tri(const struct edge *e) {
@@ -361,6 +475,107 @@ static tensor *im2col_b(const struct edge *e) {
     const int32_t *p = e->y->op_params;
     return ggml_im2col_back(e->ctx, packed(e->ctx, e->g), e->a, e->b->ne, p[0], p[1], p[2], p[3], p[4], p[5], p[6] != 0);
 }
+
+/* Convolutions without columns of their own, as products of columns [taps, P] and kernels [taps, OC]. P is every window of all
+ * of the data, OW*OH*N. */
+struct window { int s0, s1, p0, p1, d0, d1; };
+static struct window window_of(const tensor *y) {
+    return (struct window) { param_i32(y, 0), param_i32(y, 1), param_i32(y, 2), param_i32(y, 3), param_i32(y, 4), param_i32(y, 5) };
+}
+static tensor *columns(context *ctx, tensor *kernel, tensor *data, const struct window *w) {
+    return ggml_im2col(ctx, kernel, data, w->s0, w->s1, w->p0, w->p1, w->d0, w->d1, true, GGML_TYPE_F32);
+}
+static tensor *rows_of(context *ctx, tensor *t, int64_t n) {
+    return t ? ggml_reshape_2d(ctx, packed(ctx, t), n, n ? ggml_nelements(t)/n : 0) : NULL;
+}
+/* Channels first: [C, W*H*N]. */
+static tensor *by_channel(context *ctx, tensor *t) {
+    return t ? rows_of(ctx, ggml_cont(ctx, ggml_permute(ctx, t, 1, 2, 0, 3)), t->ne[2]) : NULL;
+}
+static int64_t taps(const tensor *kernel) { return kernel->ne[0]*kernel->ne[1]*kernel->ne[2]; }
+
+static tensor *conv_2d_kernel(const struct edge *e) {
+    const struct window w = window_of(e->y);
+    tensor *x = rows_of(e->ctx, columns(e->ctx, e->a, as_f32(e->ctx, e->b), &w), taps(e->a));
+    return shaped(e->ctx, ggml_out_prod(e->ctx, x, by_channel(e->ctx, e->g)), e->a);
+}
+static tensor *conv_2d_data(const struct edge *e) {
+    const struct window w = window_of(e->y);
+    const tensor *y = e->y;
+    tensor *kernel = rows_of(e->ctx, as_f32(e->ctx, e->a), taps(e->a));
+    tensor *x = ggml_out_prod(e->ctx, kernel, ggml_transpose(e->ctx, by_channel(e->ctx, e->g)));
+    return ggml_im2col_back(e->ctx, ggml_reshape_4d(e->ctx, x, taps(e->a), y->ne[0], y->ne[1], y->ne[3]), e->a, e->b->ne,
+                            w.s0, w.s1, w.p0, w.p1, w.d0, w.d1, true);
+}
+
+/* A channel for itself: data seen as N*C pictures of one channel, columns as [taps, P, C, N]. */
+static tensor *conv_dw_kernel(const struct edge *e) {
+    context *ctx = e->ctx;
+    const struct window w = window_of(e->y);
+    const tensor *y = e->y;
+    const int64_t positions = y->ne[0]*y->ne[1];
+    tensor *data = ggml_reshape_4d(ctx, packed(ctx, as_f32(ctx, e->b)), e->b->ne[0], e->b->ne[1], 1, e->b->ne[2]*e->b->ne[3]);
+    tensor *x = ggml_reshape_4d(ctx, columns(ctx, e->a, data, &w), taps(e->a), positions, y->ne[2], y->ne[3]);
+    tensor *g = ggml_reshape_4d(ctx, packed(ctx, e->g), 1, positions, y->ne[2], y->ne[3]);
+    tensor *each = ggml_out_prod(ctx, x, g);
+    return shaped(ctx, each ? op_new(ctx, GGML_OP_REPEAT_BACK, GGML_TYPE_F32, SHAPE(taps(e->a), 1, y->ne[2], 1), SOURCES(each)) : NULL,
+                  e->a);
+}
+static tensor *conv_dw_data(const struct edge *e) {
+    context *ctx = e->ctx;
+    const struct window w = window_of(e->y);
+    const tensor *y = e->y;
+    const int64_t pictures = y->ne[2]*y->ne[3];
+    tensor *kernel = ggml_reshape_4d(ctx, packed(ctx, as_f32(ctx, e->a)), taps(e->a), 1, y->ne[2], 1);
+    tensor *x = ggml_out_prod(ctx, kernel, ggml_reshape_4d(ctx, packed(ctx, e->g), y->ne[0]*y->ne[1], 1, y->ne[2], y->ne[3]));
+    tensor *data = ggml_im2col_back(ctx, ggml_reshape_4d(ctx, x, taps(e->a), y->ne[0], y->ne[1], pictures), e->a,
+                                    (int64_t[]) { e->b->ne[0], e->b->ne[1], 1, pictures }, w.s0, w.s1, w.p0, w.p1, w.d0, w.d1, true);
+    return shaped(ctx, data, e->b);
+}
+
+/* By the kernel only: nothing adds columns of three dimensions back. y is [OW, OH, OD, OC*N]. */
+static tensor *conv_3d_kernel(const struct edge *e) {
+    context *ctx = e->ctx;
+    int32_t p[12];
+    for (int i = 0; i < 12; i++) p[i] = param_i32(e->y, i);
+    const int64_t positions = e->y->ne[0]*e->y->ne[1]*e->y->ne[2];
+    tensor *x = ggml_im2col_3d(ctx, e->a, as_f32(ctx, e->b), p[9], p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], GGML_TYPE_F32);
+    tensor *g = ggml_reshape_4d(ctx, packed(ctx, e->g), positions, 1, p[11], p[10]);
+    return shaped(ctx, ggml_out_prod(ctx, rows_of(ctx, x, taps(e->a)*p[9]), by_channel(ctx, g)), e->a);
+}
+
+/* Transposed: the data's gradient is the convolution of g. Kernel [K, OC, IC] or [KW, KH, OC, IC]; one dimension is two with a
+ * height of 1. */
+struct transposed { tensor *kernel, *g; struct window w; };
+static struct transposed transposed_of(const struct edge *e) {
+    const bool flat = e->y->op == GGML_OP_CONV_TRANSPOSE_1D;
+    const int s = param_i32(e->y, 0);
+    const int64_t *a = e->a->ne, *g = e->g->ne;
+    return (struct transposed) {
+        flat ? ggml_reshape_4d(e->ctx, packed(e->ctx, e->a), a[0], 1, a[1], a[2]) : e->a,
+        flat ? ggml_reshape_4d(e->ctx, packed(e->ctx, e->g), g[0], 1, g[1], g[2]) : e->g,
+        { s, flat ? 1 : s, 0, 0, 1, 1 },
+    };
+}
+static tensor *transposed_kernel(const struct edge *e) {
+    const struct transposed t = transposed_of(e);
+    const bool flat = e->y->op == GGML_OP_CONV_TRANSPOSE_1D;
+    tensor *data = packed(e->ctx, as_f32(e->ctx, e->b));
+    if (flat) data = ggml_reshape_4d(e->ctx, data, e->b->ne[0], 1, e->b->ne[1], e->b->ne[2]);
+    if (!t.kernel) return NULL;
+    return shaped(e->ctx, ggml_out_prod(e->ctx, rows_of(e->ctx, columns(e->ctx, t.kernel, t.g, &t.w), taps(t.kernel)),
+                                        by_channel(e->ctx, data)), e->a);
+}
+static tensor *transposed_data(const struct edge *e) {
+    context *ctx = e->ctx;
+    const struct transposed t = transposed_of(e);
+    tensor *x = t.kernel ? columns(ctx, t.kernel, t.g, &t.w) : NULL;
+    if (!x) return NULL;
+    tensor *y = ggml_mul_mat(ctx, rows_of(ctx, t.kernel, taps(t.kernel)), rows_of(ctx, x, taps(t.kernel)));     /* [IC, P] */
+    y = ggml_reshape_4d(ctx, y, t.kernel->ne[3], x->ne[1], x->ne[2], x->ne[3]);
+    return shaped(ctx, ggml_cont(ctx, ggml_permute(ctx, y, 2, 0, 1, 3)), e->b);
+}
+
 static tensor *pool_2d(const struct edge *e) {
     const int32_t *p = e->y->op_params;
     return ggml_pool_2d_back(e->ctx, packed(e->ctx, e->g), e->a, (enum ggml_op_pool) p[0], p[1], p[2], p[3], p[4],
@@ -397,6 +612,8 @@ static gradient *const unary_gradients[GGML_UNARY_OP_COUNT] = {
     [GGML_UNARY_OP_SIGMOID]    = sigmoid,
     [GGML_UNARY_OP_GELU]       = gelu,
     [GGML_UNARY_OP_GELU_QUICK] = gelu_quick,
+    [GGML_UNARY_OP_GELU_ERF]   = gelu_erf,
+    [GGML_UNARY_OP_XIELU]      = xielu,
     [GGML_UNARY_OP_SILU]       = silu,
     [GGML_UNARY_OP_HARDSWISH]  = hardswish,
     [GGML_UNARY_OP_HARDSIGMOID] = hardsigmoid,
@@ -410,10 +627,12 @@ static gradient *const unary_gradients[GGML_UNARY_OP_COUNT] = {
 };
 static gradient *unary_gradient(enum ggml_unary_op op) { return unary_gradients[op]; }
 
-static gradient *const gradients[GGML_OP_COUNT][3] = {
-    /*                                 by a            by b            by c */
+enum { SOURCES_WITH_GRADIENTS = 5 };
+static gradient *const gradients[GGML_OP_COUNT][SOURCES_WITH_GRADIENTS] = {
+    /*                                 by a            by b            by c            by d    by e */
     [GGML_OP_DUP]                  = { pass },
     [GGML_OP_ADD]                  = { pass,           pass_b },
+    [GGML_OP_ADD_ID]               = { pass,           add_id_b,       constant },
     [GGML_OP_ADD1]                 = { pass,           total_b },
     [GGML_OP_ACC]                  = { pass,           region_b },
     [GGML_OP_SUB]                  = { pass,           minus_b },
@@ -436,6 +655,7 @@ static gradient *const gradients[GGML_OP_COUNT][3] = {
     [GGML_OP_GROUP_NORM]           = { group_norm },
     [GGML_OP_L2_NORM]              = { l2_norm },
     [GGML_OP_MUL_MAT]              = { mul_mat_a,      mul_mat_b },
+    [GGML_OP_MUL_MAT_ID]           = { mul_mat_id_a,   mul_mat_id_b,   constant },
     [GGML_OP_OUT_PROD]             = { out_prod_a,     out_prod_b },
     [GGML_OP_SCALE]                = { scaled },
     [GGML_OP_SET]                  = { set_a,          region_b },
@@ -447,14 +667,20 @@ static gradient *const gradients[GGML_OP_COUNT][3] = {
     [GGML_OP_TRANSPOSE]            = { transpose },
     [GGML_OP_GET_ROWS]             = { get_rows,       constant },
     [GGML_OP_GET_ROWS_BACK]        = { get_rows_back,  constant },
+    [GGML_OP_SET_ROWS]             = { set_rows_values, constant,      set_rows_place },
     [GGML_OP_DIAG_MASK_INF]        = { diag_mask },
     [GGML_OP_DIAG_MASK_ZERO]       = { diag_mask },
-    [GGML_OP_SOFT_MAX]             = { soft_max },
+    [GGML_OP_SOFT_MAX]             = { soft_max,       NULL,           soft_max_sinks },
     [GGML_OP_ROPE]                 = { rope,           constant },
     [GGML_OP_ROPE_BACK]            = { rope,           constant },
     [GGML_OP_CLAMP]                = { clamp },
     [GGML_OP_IM2COL]               = { constant,       im2col_b },
     [GGML_OP_IM2COL_BACK]          = { NULL,           constant },
+    [GGML_OP_CONV_2D]              = { conv_2d_kernel, conv_2d_data },
+    [GGML_OP_CONV_2D_DW]           = { conv_dw_kernel, conv_dw_data },
+    [GGML_OP_CONV_3D]              = { conv_3d_kernel },
+    [GGML_OP_CONV_TRANSPOSE_1D]    = { transposed_kernel, transposed_data },
+    [GGML_OP_CONV_TRANSPOSE_2D]    = { transposed_kernel, transposed_data },
     [GGML_OP_POOL_2D]              = { pool_2d },
     [GGML_OP_PAD]                  = { pad },
     [GGML_OP_ROLL]                 = { roll },
@@ -464,13 +690,13 @@ static gradient *const gradients[GGML_OP_COUNT][3] = {
     [GGML_OP_COUNT_EQUAL]          = { constant,       constant },
     [GGML_OP_FILL]                 = { constant },
     [GGML_OP_LEAKY_RELU]           = { leaky_relu },
-    [GGML_OP_FLASH_ATTN_EXT]       = { attention_q,    attention_k,    attention_v },
+    [GGML_OP_FLASH_ATTN_EXT]       = { attention_q,    attention_k,    attention_v,    NULL,   attention_sinks },
     [GGML_OP_TRI]                  = { tri },
     [GGML_OP_CROSS_ENTROPY_LOSS]   = { cross_entropy },
 };
 
 gradient *gradient_of(const tensor *y, int s) {
-    if (s > 2) return NULL;
+    if (s >= SOURCES_WITH_GRADIENTS) return NULL;
     if (y->op == GGML_OP_UNARY) return s == 0 ? unary_gradient((enum ggml_unary_op) param_i32(y, 0)) : NULL;
     if (y->op == GGML_OP_GLU)   return s > 1 || !glu_functions[param_i32(y, 0)].known ? NULL : s == 0 ? glu_a : glu_b;
     return gradients[y->op][s];

@@ -134,6 +134,20 @@ static void test_edges(void) {
     bench_free(&b);
 }
 
+/* Indices of 64 bits become those of 32, exactly or the nearest, in any layout. */
+static void test_indices(void) {
+    static const int64_t v[6] = { 16777217, -5, INT32_MAX, (int64_t) INT32_MAX + 1, INT64_MIN, 0 };
+    static const int32_t want[6] = { 16777217, -5, INT32_MAX, INT32_MAX, INT32_MIN, 0 };
+    struct bench b = bench_new();
+    tensor *x = operand(&b, GGML_TYPE_I64, SIZE(3, 2, 1, 1), PACKED);
+    memcpy(x->data, v, sizeof v);
+    tensor *y = ggml_cast(b.ctx, x, GGML_TYPE_I32), *turned = ggml_cast(b.ctx, ggml_transpose(b.ctx, x), GGML_TYPE_I32);
+    CHECK(compute(&b, y, 2) == GGML_STATUS_SUCCESS && !memcmp(y->data, want, sizeof want), "packed");
+    CHECK(compute(&b, turned, 2) == GGML_STATUS_SUCCESS, "turned");
+    for (int i = 0; i < 6; i++) CHECK(((const int32_t *) turned->data)[i] == want[i/2 + i%2*3], "turned, %d", i);
+    bench_free(&b);
+}
+
 static void test_threads_and_refusals(void) {
     struct bench b = bench_new();
     tensor *x = operand(&b, GGML_TYPE_F32, SIZE(300, 200, 1, 1), TRANSPOSED);
@@ -151,6 +165,7 @@ int main(void) {
     test_blocks();
     test_cont_and_dup();
     test_edges();
+    test_indices();
     test_threads_and_refusals();
     return DONE();
 }

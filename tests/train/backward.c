@@ -125,18 +125,46 @@ static void test_half(void) {
     ggml_free(ctx);
 }
 
+/* Quantised experts under an input that is a parameter: the gradient is that through the experts as they are, expanded. */
+static void test_quantised_experts(void) {
+    context *ctx = room(1 << 20);
+    uint64_t seed = 9;
+    tensor *w[2] = { ggml_new_tensor_3d(ctx, GGML_TYPE_Q8_0, 64, 32, 3), ggml_new_tensor_3d(ctx, GGML_TYPE_F32, 64, 32, 3) };
+    tensor *x = ggml_new_tensor_3d(ctx, GGML_TYPE_F32, 64, 1, 4), *ids = ggml_new_tensor_2d(ctx, GGML_TYPE_I32, 2, 4);
+    float *values = ggml_get_data_f32(w[1]);
+    for (int i = 0; i < 64*32*3; i++) values[i] = rnd_f32(&seed);
+    ggml_quantize_chunk(GGML_TYPE_Q8_0, values, w[0]->data, 0, 32*3, 64, NULL);
+    ggml_get_type_traits(GGML_TYPE_Q8_0)->to_float(w[0]->data, values, 64*32*3);
+    for (int i = 0; i < 64*4; i++) ggml_get_data_f32(x)[i] = rnd_f32(&seed);
+    for (int i = 0; i < 8; i++) ((int32_t *) ids->data)[i] = (i*2 + i/4) % 3;
+    ggml_set_param(x);
+    tensor *dx[2];
+    for (int k = 0; k < 2; k++) {
+        tensor *loss = ggml_sum(ctx, ggml_mul_mat_id(ctx, w[k], x, ids));
+        ggml_set_loss(loss);
+        struct ggml_cgraph *g = ggml_new_graph_custom(ctx, 64, true);
+        ggml_build_forward_expand(g, loss);
+        ggml_build_backward_expand(ctx, g, NULL);
+        ggml_graph_reset(g);
+        CHECK(compute(g, 2) == GGML_STATUS_SUCCESS, "experts of type %s", ggml_type_name(w[k]->type));
+        dx[k] = ggml_graph_get_grad(g, x);
+    }
+    CHECK(dx[0] && dx[1] && !memcmp(dx[0]->data, dx[1]->data, ggml_nbytes(x)), "the same gradient");
+    ggml_free(ctx);
+}
+
 /* ---- what cannot be ------------------------------------------------------------------------------------------------------ */
 
 enum refusal { NO_RULE, IN_PLACE, MASK, INTEGER, NO_PARAM, NO_LOSS, NO_GRADS, REFUSALS };
 static const char *const refusal_texts[REFUSALS] = {
-    "no gradient of GELU_ERF", "in place", "no gradient of SOFT_MAX", "neither F32", "no node is a parameter", "no node is a loss",
+    "no gradient of UPSCALE", "in place", "no gradient of SOFT_MAX", "neither F32", "no node is a parameter", "no node is a loss",
     "without gradients",
 };
 static tensor *refused_graph(context *ctx, enum refusal r) {
     tensor *x = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 4, 3), *mask = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 4, 3);
     ggml_set_zero(x), ggml_set_zero(mask);
     if (r != NO_PARAM) ggml_set_param(r == MASK ? mask : x);
-    tensor *y = r == NO_RULE ? ggml_gelu_erf(ctx, x) : r == IN_PLACE ? ggml_scale_inplace(ctx, ggml_dup(ctx, x), 2.0f) :
+    tensor *y = r == NO_RULE ? ggml_upscale(ctx, x, 2, GGML_SCALE_MODE_NEAREST) : r == IN_PLACE ? ggml_scale_inplace(ctx, ggml_dup(ctx, x), 2.0f) :
                 r == MASK ? ggml_soft_max_ext(ctx, x, mask, 1.0f, 0.0f) : r == INTEGER ? ggml_cast(ctx, x, GGML_TYPE_I64) : ggml_sqr(ctx, x);
     tensor *loss = ggml_sum(ctx, r == INTEGER ? ggml_cast(ctx, y, GGML_TYPE_F32) : y);
     if (r != NO_LOSS) ggml_set_loss(loss);
@@ -233,6 +261,7 @@ int main(void) {
     test_accumulators();
     test_losses();
     test_half();
+    test_quantised_experts();
     test_refusals();
     test_exhaustion();
     test_threads();

@@ -31,11 +31,18 @@ struct test_case {
 
 /* ---- cases ---------------------------------------------------------------------------------------------------------- */
 
-static int32_t few_ids[] = { 2, 0, 2, 3, 1 };
+static int32_t few_ids[] = { 2, 0, 2, 3, 1, 3, 1, 0, 0, 2, 1, 3 };
+static int64_t each_once[] = { 3, 0, 2, 1, 2, 0 };                  /* in each three */
 static tensor *ids(context *ctx, int64_t n) {
     tensor *t = ggml_new_tensor_1d(ctx, GGML_TYPE_I32, n);
     ggml_set_name(t, "ids");
     return t;
+}
+static tensor *ids_3d(context *ctx, int64_t n0, int64_t n1, int64_t n2) {
+    return ggml_set_name(ggml_new_tensor_3d(ctx, GGML_TYPE_I32, n0, n1, n2), "ids");
+}
+static tensor *once(context *ctx, int64_t n0, int64_t n1) {
+    return ggml_set_name(ggml_new_tensor_2d(ctx, GGML_TYPE_I64, n0, n1), "once");
 }
 static tensor *given(context *ctx, enum ggml_type type, int64_t n0, int64_t n1, int64_t n2, int64_t n3) {
     tensor *t = ggml_new_tensor_4d(ctx, type, n0, n1, n2, n3);
@@ -79,6 +86,12 @@ CASE1(t_overlap,   ggml_view_2d(ctx, a, 4, 4, 2*a->nb[0], 3*a->nb[0]))
 CASE1(t_permute,   ggml_permute(ctx, a, 2, 0, 3, 1))
 CASE1(t_transpose, ggml_transpose(ctx, a))
 CASE1(t_get_rows,  ggml_get_rows(ctx, a, ids(ctx, 5)))
+CASE1(t_get_slices, ggml_get_rows(ctx, a, ids_3d(ctx, 2, 3, 2)))
+CASE2(t_set_rows,  ggml_set_rows(ctx, ggml_dup(ctx, a), b, once(ctx, 3, 2)))
+CASE2(t_set_shared, ggml_set_rows(ctx, ggml_dup(ctx, a), b, ggml_cast(ctx, once(ctx, 3, 1), GGML_TYPE_I32)))
+CASE2(t_add_id,    ggml_add_id(ctx, a, b, ids_3d(ctx, 2, 3, 1)))
+CASE2(t_mul_mat_id, ggml_mul_mat_id(ctx, a, b, ids_3d(ctx, 2, 3, 1)))
+CASE1(t_mul_mat_id_f16, ggml_mul_mat_id(ctx, ggml_cast(ctx, given(ctx, GGML_TYPE_F32, 7, 5, 4, 1), GGML_TYPE_F16), a, ids_3d(ctx, 2, 3, 1)))
 CASE2(t_get_rows_back, ggml_get_rows_back(ctx, a, ids(ctx, 5), b))
 CASE1(t_mask_inf,  ggml_soft_max(ctx, ggml_diag_mask_inf(ctx, a, 1)))
 CASE1(t_mask_zero, ggml_diag_mask_zero(ctx, a, 1))
@@ -91,6 +104,11 @@ CASE1(t_im2col,    ggml_im2col(ctx, given(ctx, GGML_TYPE_F32, 3, 2, 2, 4), a, 2,
 CASE1(t_im2col_1d, ggml_im2col(ctx, given(ctx, GGML_TYPE_F32, 3, 2, 4, 1), a, 1, 0, 1, 0, 1, 0, false, GGML_TYPE_F32))
 CASE2(t_conv_2d,   ggml_conv_2d(ctx, a, b, 1, 1, 1, 0, 1, 1))
 CASE2(t_conv_1d,   ggml_conv_1d(ctx, a, b, 1, 1, 1))
+CASE2(t_conv_direct, ggml_conv_2d_direct(ctx, ggml_cont(ctx, a), b, 2, 1, 1, 2, 1, 2))
+CASE2(t_conv_dw,   ggml_conv_2d_dw_direct(ctx, a, b, 2, 1, 1, 2, 1, 2))
+CASE1(t_conv_3d,   ggml_conv_3d_direct(ctx, ggml_cont(ctx, a), given(ctx, GGML_TYPE_F32, 6, 5, 4, 4), 1, 2, 1, 1, 0, 1, 2, 1, 1, 2, 2, 3))
+CASE2(t_conv_back, ggml_conv_transpose_2d_p0(ctx, a, b, 2))
+CASE2(t_conv_back_1d, ggml_conv_transpose_1d(ctx, a, b, 2, 0, 1))
 CASE1(t_pool_avg,  ggml_pool_2d(ctx, a, GGML_OP_POOL_AVG, 2, 2, 2, 2, 0, 0))
 CASE1(t_pool_max,  ggml_pool_2d(ctx, a, GGML_OP_POOL_MAX, 2, 3, 2, 1, 0, 0))
 CASE1(t_pad,       ggml_pad_ext(ctx, a, 1, 2, 0, 1, 2, 0, 1, 1))
@@ -115,6 +133,14 @@ CASE1(t_silu,      ggml_silu(ctx, a))
 CASE1(t_exp,       ggml_exp(ctx, a))
 CASE1(t_expm1,     ggml_expm1(ctx, a))
 CASE1(t_softplus,  ggml_softplus(ctx, a))
+CASE1(t_gelu_erf,  ggml_gelu_erf(ctx, a))
+CASE1(t_xielu,     ggml_xielu(ctx, a, 0.3f, 0.8f, 0.5f, -0.01f))
+CASE2(t_swiglu_oai,   ggml_swiglu_oai(ctx, a, b, 1.702f, 1.2f))
+CASE2(t_oai_cut,      ggml_swiglu_oai(ctx, a, b, 1.702f, 0.5f))
+CASE2(t_swiglu_clamp, ggml_swiglu_clamp(ctx, a, b, 1.2f))
+CASE2(t_clamp_cut,    ggml_swiglu_clamp(ctx, a, b, 0.5f))
+CASE1(t_geglu_erf,    ggml_geglu_erf_swapped(ctx, a))
+CASE2(t_geglu_erf_split, ggml_geglu_erf_split(ctx, a, b))
 CASE2(t_swiglu_split, ggml_swiglu_split(ctx, a, b))
 CASE2(t_geglu_split,  ggml_geglu_split(ctx, a, b))
 CASE1(t_swiglu,    ggml_swiglu(ctx, a))
@@ -135,6 +161,18 @@ static tensor *t_flash(context *ctx, tensor **p) {
     tensor *mask = ggml_cast(ctx, given(ctx, GGML_TYPE_F32, p[1]->ne[1], p[0]->ne[1], 1, 1), GGML_TYPE_F16);
     tensor *y = ggml_flash_attn_ext(ctx, p[0], p[1], p[2], mask, 0.4f, 2.0f, 0.0f);
     ggml_flash_attn_ext_add_sinks(y, given(ctx, GGML_TYPE_F32, p[0]->ne[2], 1, 1, 1));
+    return y;
+}
+/* with a soft cap and slopes, keys as values, and the sinks are parameters */
+static tensor *t_flash_cap(context *ctx, tensor **p) {
+    tensor *mask = ggml_cast(ctx, given(ctx, GGML_TYPE_F32, p[1]->ne[1], p[0]->ne[1], 1, 1), GGML_TYPE_F16);
+    tensor *y = ggml_flash_attn_ext(ctx, p[0], p[1], p[1], mask, 1.5f, 4.0f, 1.3f);
+    ggml_flash_attn_ext_add_sinks(y, p[2]);
+    return y;
+}
+static tensor *t_sinks(context *ctx, tensor **p) {
+    tensor *y = ggml_soft_max_ext(ctx, p[0], NULL, 0.7f, 0.0f);
+    ggml_soft_max_add_sinks(y, p[1]);
     return y;
 }
 /* one head of attention: scores, mask, softmax, values, all from one parameter */
@@ -189,6 +227,13 @@ static const struct test_case cases[] = {
     { "permute",        t_permute,       PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
     { "transpose",      t_transpose,     PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
     { "get_rows",       t_get_rows,      { { 6, 4, 1, 1 } },                     0.1,  1.0,  1e-5,  false,   ANY },
+    { "get_rows, slices",t_get_slices,    { { 6, 4, 3, 2 } },                      0.1,  1.0,  1e-5,  false,   ANY },
+    { "set_rows",        t_set_rows,      { { 6, 4, 2, 2 }, { 6, 3, 2, 2 } },      0.1,  1.0,  1e-5,  false,   ANY },
+    { "set_rows shared", t_set_shared,    { { 6, 4, 2, 2 }, { 6, 3, 2, 2 } },      0.1,  1.0,  1e-5,  false,   ANY },
+    { "add_id",          t_add_id,        { { 6, 2, 3, 1 }, { 6, 4, 1, 1 } },      0.1,  1.0,  1e-5,  false,   ANY },
+    { "mul_mat_id",      t_mul_mat_id,    { { 7, 5, 4, 1 }, { 7, 2, 3, 1 } },      0.1,  1.0,  2e-5,  false,   NO_TRANSPOSED },
+    { "mul_mat_id, one", t_mul_mat_id,    { { 7, 5, 4, 1 }, { 7, 1, 3, 1 } },      0.1,  1.0,  2e-5,  false,   NO_TRANSPOSED },
+    { "mul_mat_id F16",  t_mul_mat_id_f16,{ { 7, 1, 3, 1 } },                      0.1,  1.0,  2e-5,  false,   ANY },
     { "get_rows_back",  t_get_rows_back, { { 6, 5, 1, 1 }, { 6, 4, 1, 1 } },     0.1,  1.0,  1e-5,  false,   ANY },
     { "diag_mask_inf",  t_mask_inf,      { { 5, 3, 2, 1 } },                     0.1,  1.0,  1e-5,  false,   ANY },
     { "diag_mask_zero", t_mask_zero,     { { 5, 3, 2, 1 } },                     0.1,  1.0,  1e-5,  false,   ANY },
@@ -202,6 +247,11 @@ static const struct test_case cases[] = {
     { "im2col, 1-D",    t_im2col_1d,     { { 7, 2, 3, 1 } },                     0.1,  1.0,  1e-5,  false,   ANY },
     { "conv_2d",        t_conv_2d,       { { 3, 2, 2, 3 }, { 5, 4, 2, 2 } },     0.1,  1.0,  2e-5,  false,   ONLY_PACKED },
     { "conv_1d",        t_conv_1d,       { { 3, 2, 3, 1 }, { 6, 2, 2, 1 } },     0.1,  1.0,  2e-5,  false,   ONLY_PACKED },
+    { "conv_2d direct",  t_conv_direct,   { { 3, 2, 2, 4 }, { 7, 5, 2, 2 } },      0.1,  1.0,  3e-5,  false,   ANY },
+    { "conv_2d_dw direct",t_conv_dw,       { { 3, 2, 1, 4 }, { 7, 5, 4, 2 } },      0.1,  1.0,  3e-5,  false,   ANY },
+    { "conv_3d direct",  t_conv_3d,       { { 3, 2, 2, 6 } },                      0.1,  1.0,  3e-5,  false,   ANY },
+    { "conv_transpose_2d",t_conv_back,     { { 3, 2, 2, 4 }, { 4, 3, 4, 2 } },      0.1,  1.0,  3e-5,  false,   ANY },
+    { "conv_transpose_1d",t_conv_back_1d,  { { 3, 2, 4, 1 }, { 5, 4, 1, 1 } },      0.1,  1.0,  3e-5,  false,   ANY },
     { "pool_2d, mean",  t_pool_avg,      { { 6, 4, 2, 2 } },                     0.1,  1.0,  1e-5,  false,   ANY },
     { "pool_2d, most",  t_pool_max,      { { 6, 4, 2, 2 } },                     0.1, 60.0,  1e-5,  false,   ANY },
     { "pad",            t_pad,           PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
@@ -227,6 +277,15 @@ static const struct test_case cases[] = {
     { "exp",            t_exp,           PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
     { "expm1",          t_expm1,         PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
     { "softplus",       t_softplus,      PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
+    { "gelu_erf",        t_gelu_erf,      { { 5, 3, 2, 2 } },                      0.1,  2.0,  2e-5,  false,   ANY },
+    { "gelu_erf at 0",   t_gelu_erf,      { { 5, 3, 2, 2 } },                      0.0,  0.01, 2e-5,  false,   ANY },
+    { "xielu",           t_xielu,         { { 5, 3, 2, 2 } },                      0.1,  2.0,  2e-5,  false,   ANY },
+    { "swiglu_oai",      t_swiglu_oai,    { { 5, 3, 2, 2 }, { 5, 3, 2, 2 } },      0.1,  1.0,  2e-5,  false,   ANY },
+    { "swiglu_oai cut",  t_oai_cut,       { { 5, 3, 2, 2 }, { 5, 3, 2, 2 } },      0.6,  1.0,  2e-5,  false,   ANY },
+    { "swiglu_clamp",    t_swiglu_clamp,  { { 5, 3, 2, 2 }, { 5, 3, 2, 2 } },      0.1,  1.0,  2e-5,  false,   ANY },
+    { "swiglu_clamp cut",t_clamp_cut,     { { 5, 3, 2, 2 }, { 5, 3, 2, 2 } },      0.6,  1.0,  2e-5,  false,   ANY },
+    { "geglu_erf",       t_geglu_erf,     { { 6, 3, 2, 2 } },                      0.1,  1.0,  2e-5,  false,   ANY },
+    { "geglu_erf split", t_geglu_erf_split,{ { 5, 3, 2, 2 }, { 5, 3, 2, 2 } },      0.1,  1.0,  2e-5,  false,   ANY },
     { "swiglu split",   t_swiglu_split,  { { 5, 3, 2, 2 }, { 5, 3, 2, 2 } },     0.1,  1.0,  1e-5,  false,   ANY },
     { "geglu split",    t_geglu_split,   { { 5, 3, 2, 2 }, { 5, 3, 2, 2 } },     0.1,  1.0,  1e-5,  false,   ANY },
     { "swiglu",         t_swiglu,        { { 6, 3, 2, 2 } },                     0.1,  1.0,  1e-5,  false,   ANY },
@@ -236,6 +295,8 @@ static const struct test_case cases[] = {
     { "many uses",      t_many_uses,     PLAIN,                                  0.1,  1.0,  2e-5,  false,   ANY },
     { "network",        t_network,       { { 7, 6, 1, 1 }, { 7, 4, 1, 1 }, { 6, 1, 1, 1 } }, 0.1, 1.0, 5e-5, false, NO_TRANSPOSED },
     { "flash_attn_ext", t_flash,         { { 8, 5, 4, 2 }, { 8, 6, 2, 2 }, { 8, 6, 2, 2 } }, 0.1, 1.0, 2e-5, false, ANY },
+    { "flash, soft cap",t_flash_cap,     { { 8, 5, 4, 2 }, { 8, 6, 2, 2 }, { 4, 1, 1, 1 } }, 0.1, 1.0, 3e-5, false, ANY },
+    { "soft_max sinks",  t_sinks,         { { 7, 3, 2, 2 }, { 2, 1, 1, 1 } },      0.1,  1.0,  1e-5,  false,   ANY },
     { "attention",      t_attention,     { { 8, 5, 1, 1 }, { 4, 5, 1, 1 } },     0.1,  1.0,  3e-5,  false,   ANY },
 };
 
@@ -278,7 +339,8 @@ static tensor *operand(struct bench *b, tensor **root, const int64_t *n, enum la
 static void fill_given(struct bench *b) {
     uint64_t seed = 77;
     for (tensor *t = ggml_get_first_tensor(b->ctx); t; t = ggml_get_next_tensor(b->ctx, t)) {
-        if (!strcmp(t->name, "ids")) ggml_backend_tensor_set(t, few_ids, 0, ggml_nbytes(t));
+        if (!strcmp(t->name, "ids"))  ggml_backend_tensor_set(t, few_ids, 0, ggml_nbytes(t));
+        if (!strcmp(t->name, "once")) ggml_backend_tensor_set(t, each_once, 0, ggml_nbytes(t));
         if (strcmp(t->name, "given") || !t->buffer) continue;
         for (int64_t i = 0; i < ggml_nelements(t); i++) {
             const float v = rnd_f32(&seed);
@@ -305,7 +367,7 @@ static struct bench bench_new(const struct test_case *c, enum layout layout, boo
     ggml_set_loss(b.loss);
     ggml_set_output(b.loss);
     for (tensor *t = ggml_get_first_tensor(b.ctx); t; t = ggml_get_next_tensor(b.ctx, t))
-        if (!strcmp(t->name, "ids") || !strcmp(t->name, "given")) ggml_set_input(t);
+        if (!strcmp(t->name, "ids") || !strcmp(t->name, "once") || !strcmp(t->name, "given")) ggml_set_input(t);
     b.forward = ggml_new_graph_custom(b.ctx, 64, false);
     ggml_build_forward_expand(b.forward, b.y);
     b.graph = ggml_new_graph_custom(b.ctx, 256, true);

@@ -108,17 +108,30 @@ static void convert(const struct cpu_task *t, struct ggml_tensor *dst, const str
     }
 }
 
+/* Indices: 64 bits to the nearest of 32. */
+static void narrow(const struct cpu_task *t, struct ggml_tensor *dst, const struct ggml_tensor *src) {
+    struct span s;
+    while (next_span(t, 1, ggml_nelements(dst), &s)) {
+        struct cursor from = cursor_at(src, s.i0), to = cursor_at(dst, s.i0);
+        for (int64_t i = s.i0; i < s.i1; i++, cursor_move(&from, 1), cursor_move(&to, 1)) {
+            const int64_t v = *(const int64_t *) (const void *) cursor_unit(&from);
+            *(int32_t *) (void *) cursor_unit(&to) = v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t) v;
+        }
+    }
+}
+
 /* ---- the ops ------------------------------------------------------------------------------------------------------- */
 
 bool supports_copy(const struct ggml_tensor *dst) {
     const struct ggml_tensor *src = dst->src[0];
     if (src->type == dst->type) return row_movable(src) && row_movable(dst);
+    if (src->type == GGML_TYPE_I64) return dst->type == GGML_TYPE_I32;
     return (row_readable(src) || src->type == GGML_TYPE_I32) && (row_writable(dst) || dst->type == GGML_TYPE_I32);
 }
 
 void op_copy(const struct cpu_task *t, struct ggml_tensor *dst) {
     const struct ggml_tensor *src = dst->src[0];
     const bool same_place = src->data == dst->data && ggml_are_same_shape(src, dst) && ggml_are_same_stride(src, dst);
-    if (src->type != dst->type) convert(t, dst, src);
+    if (src->type != dst->type) (src->type == GGML_TYPE_I64 ? narrow : convert)(t, dst, src);
     else if (!same_place)       move(t, dst, src);
 }
