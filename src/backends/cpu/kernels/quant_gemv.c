@@ -30,7 +30,8 @@ struct piece {
     };
 };
 
-/* A piece of some rows, and how far from the block that is read the one lies that will be read some time later. */
+/* A piece of some rows, and how far from the block that is read the one lies that will be read some time later. Loops keep
+ * copies: for all the compiler knows, stores to a piece change this. */
 struct walk {
     int       n, rows;          /* blocks, rows */
     size_t    stride;
@@ -67,14 +68,12 @@ static inline vf with_minimum(const uint32_t *dm, float d_a, float d_sum, vi isu
     return vf_fma(m, vf_set(d_sum), scaled(d, d_a, isum, acc));
 }
 static vf floats_32_min(const struct reader *t, int n, const struct piece *in, const float *d_a, const int16_t *sums, vf acc) {
-    float d_sums[2*SUMS];
     (void) t;
-    for (int b = 0; b < n; b++) d_sums[b] = d_a[b]*(float) sums[b];
     for (int b = 0; b < n; b += 2) {
         vi first, last;
         vi_reduce_pair(in->isum[b/2][0], &first, &last);
-        acc = with_minimum(in->dm[b], d_a[b], d_sums[b], first, acc);
-        if (b + 1 < n) acc = with_minimum(in->dm[b + 1], d_a[b + 1], d_sums[b + 1], last, acc);
+        acc = with_minimum(in->dm[b], d_a[b], d_a[b]*(float) sums[b], first, acc);
+        if (b + 1 < n) acc = with_minimum(in->dm[b + 1], d_a[b + 1], d_a[b + 1]*(float) sums[b + 1], last, acc);
     }
     return acc;
 }

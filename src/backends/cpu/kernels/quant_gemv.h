@@ -45,10 +45,11 @@
 #if HALVES
 static void ROWS(const struct walk *p, const char *from, const int8_t *q, const int16_t *sums, const int16_t *fine, struct piece *out) {
     (void) sums;
-    for (int r = 0; r < p->rows; r++, from += p->stride) {
+    const int n = p->n, rows = p->rows;
+    for (int r = 0; r < rows; r++, from += p->stride) {
         const BLOCK_T *w = (const BLOCK_T *) (const void *) from;
-        const char *ahead = from + (r + 2 < p->rows ? p->ahead : p->ahead_last);
-        for (int b = 0; b < p->n; b += 2, w++, ahead += sizeof *w) {
+        const char *ahead = from + (r + 2 < rows ? p->ahead : p->ahead_last);
+        for (int b = 0; b < n; b += 2, w++, ahead += sizeof *w) {
             vb u[2];
             prefetch(ahead);
             K_JOIN(pair, T)(w, 0, u);
@@ -73,29 +74,31 @@ static inline void K_JOIN(ROWS, two)(const BLOCK_T *w, const BLOCK_T *last, int 
 }
 static void ROWS(const struct walk *p, const char *from, const int8_t *q, const int16_t *sums, const int16_t *fine, struct piece *out) {
     (void) sums;
-    for (int r = 0; r < p->rows; r++, from += p->stride) {
+    const int n = p->n, rows = p->rows;
+    for (int r = 0; r < rows; r++, from += p->stride) {
         const BLOCK_T *w = (const BLOCK_T *) (const void *) from;
-        const ptrdiff_t ahead = r + 2 < p->rows ? p->ahead : p->ahead_last;
+        const ptrdiff_t ahead = r + 2 < rows ? p->ahead : p->ahead_last;
         const int8_t  *codes = q;
         const int16_t *f = fine;
         int32_t *isum = out->isum[0][r];
         PLACE_T *scales = &out->PLACE[0][r];
         int b = 0;
-        for (; b + 1 < p->n; b += 2, codes += 64, f += 32, isum += GEMV_ROWS*GEMV_LANES, scales += 2*GEMV_ROWS) {
+        for (; b + 1 < n; b += 2, codes += 64, f += 32, isum += GEMV_ROWS*GEMV_LANES, scales += 2*GEMV_ROWS) {
             prefetch((const char *) w + ahead);
             K_JOIN(ROWS, two)(w, PARTS == 1 ? w + 1 : w, b % PARTS, codes, f, isum, scales);
             if (PARTS == 1) w += 2; else if ((b + 2) % PARTS == 0) w++;
         }
-        if (b < p->n) K_JOIN(ROWS, two)(w, w, b % PARTS, codes, f, isum, scales);          /* an odd block is paired with zeros of q */
+        if (b < n) K_JOIN(ROWS, two)(w, w, b % PARTS, codes, f, isum, scales);          /* an odd block is paired with zeros of q */
     }
 }
 #else
 static void ROWS(const struct walk *p, const char *from, const int8_t *codes, const int16_t *sums, const int16_t *fine, struct piece *out) {
-    for (int r = 0; r < p->rows; r++, from += p->stride) {
+    const int n = p->n, rows = p->rows;
+    for (int r = 0; r < rows; r++, from += p->stride) {
         const BLOCK_T *w = (const BLOCK_T *) (const void *) from;
-        const ptrdiff_t ahead = r + 2 < p->rows ? p->ahead : p->ahead_last;
+        const ptrdiff_t ahead = r + 2 < rows ? p->ahead : p->ahead_last;
         const int8_t *q = codes;
-        for (int b = 0; b < p->n; b++, w++, q += BLOCK) {
+        for (int b = 0; b < n; b++, w++, q += BLOCK) {
             UNROLL for (size_t i = 0; i < sizeof *w; i += 64) prefetch((const char *) w + ahead + i);
             vs s, m;
             K_JOIN(scales, T)(w, &s, &m);
