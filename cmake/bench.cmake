@@ -1,6 +1,6 @@
-# `bench-micro`: single kernels and ops timed on this machine (bench/README.md). Built and run only when asked for.
+# `bench-micro`: single kernels and ops timed on this machine (bench/README.md). Built and run only when asked for, one after the other.
 file(GLOB bench_sources CONFIGURE_DEPENDS bench/micro_*.c)
-add_custom_target(bench-micro)
+set(programs)
 foreach(source ${bench_sources})
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} EXCLUDE_FROM_ALL ${source})
@@ -10,6 +10,6 @@ foreach(source ${bench_sources})
         target_link_libraries(${name} PRIVATE ggml_inside)
     endif()
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
-    add_custom_command(TARGET bench-micro POST_BUILD COMMAND ${name})
-    add_dependencies(bench-micro ${name})
+    list(APPEND programs COMMAND ${name})
 endforeach()
+add_custom_target(bench-micro ${programs} USES_TERMINAL)    # figures are shown as they come

@@ -14,6 +14,12 @@ endif()
 if(ARENITE_FUZZ)                            # what is fuzzed is parsers
     set(arenite_isas)
 endif()
+if(ARENITE_SANITIZE AND EXISTS /proc/cpuinfo AND NOT CMAKE_CROSSCOMPILING)  # instrumented code that this machine cannot run proves nothing
+    file(STRINGS /proc/cpuinfo cpu_flags LIMIT_COUNT 1 REGEX "^flags")
+    if(cpu_flags AND NOT cpu_flags MATCHES "avx512vl")
+        list(FILTER arenite_isas EXCLUDE REGEX "avx512")
+    endif()
+endif()
 
 # Adds the kernels to the object library `target` and sets kernel_objects to what else a library must hold.
 # The tiles of the products are written so that all sums stay in registers: two passes of gcc would take them apart, two others

@@ -39,9 +39,12 @@ foreach(source ${test_sources})
     set_tests_properties(${area}/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
         ENVIRONMENT "ARENITE_SOURCE=${PROJECT_SOURCE_DIR};ARENITE_MODELS=${PROJECT_SOURCE_DIR}/models")
 endforeach()
-# run again under the thread sanitizer; not run under the others
+# run again under the thread sanitizer, which needs no more than the target `threads`
+add_custom_target(threads)
 foreach(test cpu/threads cpu/compute core/sched core/backend ops/attention train/backward train/opt model/decode)
     set_tests_properties(${test} PROPERTIES LABELS threads)
+    string(REPLACE / _ program ${test})
+    add_dependencies(threads test_${program})
 endforeach()
 set_tests_properties(model/bits model/real_memory PROPERTIES LABELS slow)
 set_tests_properties(model/real_memory PROPERTIES TIMEOUT 900)      # 2,000 tokens of two models

@@ -40,8 +40,11 @@ struct ggml_type_traits_cpu {
 
 /* ---- machine ------------------------------------------------------------------------------------------------------ */
 
-/* Once, before the first graph; placing threads by memory node is left to the system. is_numa: a strategy was asked for and the
- * machine has more than one memory node. */
+/* Once, before the first graph: which cores the workers of thread pools run on that name none themselves. DISTRIBUTE: those of the
+ * memory nodes in turn; ISOLATE: those of the node that the calling thread is on; NUMACTL and MIRROR: those that the process was
+ * given. The thread that computes a graph is never moved. Memory lies on the node whose thread touches it first: buffers are not
+ * touched before a graph writes to them, pages of a mapped file when somebody reads them. is_numa: a strategy was asked for and
+ * the machine has more than one memory node. */
 GGML_BACKEND_API void ggml_numa_init(enum ggml_numa_strategy numa);
 GGML_BACKEND_API bool ggml_is_numa(void);
 /* ---- single values ------------------------------------------------------------------------------------------------ */

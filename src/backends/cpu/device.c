@@ -384,13 +384,15 @@ int ggml_cpu_get_rvv_vlen(void) { return 0; }
 
 static enum ggml_numa_strategy numa = GGML_NUMA_STRATEGY_DISABLED;
 
-/* Placing threads by memory node is left to the system; the strategy is remembered, so that ggml_is_numa can answer. */
 void ggml_numa_init(enum ggml_numa_strategy strategy) {
     if (numa != GGML_NUMA_STRATEGY_DISABLED) {
         LOG_WARN("NUMA strategy %d is in force already\n", (int) numa);
         return;
     }
-    if ((unsigned) strategy < GGML_NUMA_STRATEGY_COUNT) numa = strategy;
+    if ((unsigned) strategy >= GGML_NUMA_STRATEGY_COUNT) return;
+    if (strategy == GGML_NUMA_STRATEGY_MIRROR) LOG_WARN("NUMA strategy MIRROR: nothing is copied to each node; memory lies where it is first touched\n");
+    numa = strategy;
+    pool_place(strategy);
 }
 
 bool ggml_is_numa(void) {

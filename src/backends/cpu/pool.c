@@ -141,15 +141,32 @@ void task_fail(const struct cpu_task *t, const struct ggml_tensor *dst, const ch
 
 /* ---- workers ---------------------------------------------------------------------------------------------------- */
 
+/* DISTRIBUTE: the nodes in turn; ISOLATE: the node of the thread that asked for it. */
+static atomic_int node_count, node_only = -1;
+
+void pool_place(enum ggml_numa_strategy strategy) {
+    atomic_store(&node_count, strategy == GGML_NUMA_STRATEGY_DISTRIBUTE ? system_numa_nodes() : 0);
+    atomic_store(&node_only,  strategy == GGML_NUMA_STRATEGY_ISOLATE    ? system_numa_node()  : -1);
+}
+
+/* The cores of a worker; none set: those of the thread that started it. */
+static void worker_cores(const struct worker *w, bool mask[GGML_MAX_N_THREADS]) {
+    const struct ggml_threadpool_params *p = &w->pool->params;
+    const int count = atomic_load(&node_count), only = atomic_load(&node_only);
+    int seen = 0, total = 0;
+    for (int i = 0; i < GGML_MAX_N_THREADS; i++) total += p->cpumask[i];
+    for (int i = 0; i < GGML_MAX_N_THREADS; i++) {          /* strict: one core each, in turn */
+        mask[i] = p->cpumask[i] && (!p->strict_cpu || seen++ == w->ith % total);
+    }
+    if (total || (!count && only < 0)) return;
+    if (!system_node_cores(count ? w->ith % count : only, mask)) memset(mask, 0, GGML_MAX_N_THREADS*sizeof *mask);
+}
+
 static void *worker_main(void *arg) {
     struct worker *w = arg;
     struct ggml_threadpool *pool = w->pool;
-    bool mask[GGML_MAX_N_THREADS] = { false };
-    int seen = 0, total = 0;
-    for (int i = 0; i < GGML_MAX_N_THREADS; i++) total += pool->params.cpumask[i];
-    for (int i = 0; i < GGML_MAX_N_THREADS; i++) {          /* strict: one core each, in turn */
-        if (pool->params.cpumask[i]) mask[i] = !pool->params.strict_cpu || seen++ == w->ith % total;
-    }
+    bool mask[GGML_MAX_N_THREADS];
+    worker_cores(w, mask);
     if (!system_place(mask, pool->params.prio)) LOG_WARN("threads: cores or priority of worker %d refused\n", w->ith);
     system_slice(SLICE);
 

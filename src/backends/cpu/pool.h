@@ -38,6 +38,9 @@ bool run_meet(struct cpu_run *run, int ith);
 /* The run is to end with this status: seen by everyone at the next meeting. The first wish counts. */
 void run_stop(struct cpu_run *run, enum ggml_status status);
 
+/* From now on workers are placed on the cores of memory nodes as the strategy says, unless a pool names cores itself. */
+void pool_place(enum ggml_numa_strategy strategy);
+
 /* A pool of up to GGML_MAX_N_THREADS workers; the caller of pool_run is worker 0. NULL when out of memory. */
 struct ggml_threadpool *pool_new(const struct ggml_threadpool_params *params);
 void pool_free(struct ggml_threadpool *pool);

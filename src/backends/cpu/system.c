@@ -157,13 +157,59 @@ void system_cpu_name(char *name, size_t size) {
     if (f) fclose(f);
 }
 
+static const char *node_folder = "/sys/devices/system/node";
+
+void system_nodes_in(const char *folder) { node_folder = folder; }
+
+static bool node_list(int node, char *line, int size) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/node%d/cpulist", node_folder, node);
+    return first_line(path, line, size);
+}
+
 int system_numa_nodes(void) {
-    char line[64], path[64];
+    char line[8];
     int n = 0;
-    for (;; n++) {
-        snprintf(path, sizeof path, "/sys/devices/system/node/node%d/cpumap", n);
-        if (!first_line(path, line, sizeof line)) return n > 1 ? n : 1;
+    while (node_list(n, line, sizeof line)) n++;
+    return n > 1 ? n : 1;
+}
+
+int system_numa_node(void) {
+#if defined(SYS_getcpu)
+    unsigned cpu, node;
+    if (!syscall(SYS_getcpu, &cpu, &node, NULL)) return (int) node;
+#endif
+    return 0;
+}
+
+bool system_core_list(const char *text, bool cores[GGML_MAX_N_THREADS]) {
+    memset(cores, 0, GGML_MAX_N_THREADS*sizeof *cores);
+    for (char *end;; text = end + 1) {
+        const unsigned long from = strtoul(text, &end, 10);
+        if (end == text) return false;
+        unsigned long to = from;
+        if (*end == '-') {
+            text = end + 1;
+            to = strtoul(text, &end, 10);
+            if (end == text || to < from) return false;
+        }
+        for (unsigned long i = from; i <= to && i < GGML_MAX_N_THREADS; i++) cores[i] = true;
+        if (!*end) return true;
+        if (*end != ',') return false;
     }
+}
+
+bool system_node_cores(int node, bool cores[GGML_MAX_N_THREADS]) {
+    bool any = false;
+#ifdef __linux__
+    char line[4096];
+    cpu_set_t set;
+    if (!node_list(node, line, sizeof line) || !system_core_list(line, cores) || sched_getaffinity(0, sizeof set, &set)) return false;
+    for (int i = 0; i < GGML_MAX_N_THREADS && i < CPU_SETSIZE; i++) any |= cores[i] &= CPU_ISSET(i, &set) != 0;
+#else
+    (void) node, (void) cores;
+#endif
+    return any;
 }
 
 /* sched_setattr(2), which libc does not have; slices of ordinary threads since Linux 6.12, before that without effect. */
