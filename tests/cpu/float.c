@@ -5,7 +5,7 @@
 #include "kernels.h"
 #include "quant.h"
 
-enum { N = 1100 };
+enum { N = 1100, STEP = 176 };         /* STEP: of rows in one array */
 static const int64_t lengths[] = { 0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 48, 64, 65, 100, 255, 256, 257, 1000, N };
 #define FOR_EACH_LENGTH(n) for (size_t l_ = 0, n; l_ < sizeof lengths/sizeof *lengths && (n = (size_t) lengths[l_], true); l_++)
 
@@ -70,6 +70,9 @@ static void compare_level(const struct float_kernels *p, const struct float_kern
         BOTH("add1",         k->add1(m, o->y, a, 0.3f));
         BOTH("mul1",         k->mul1(m, o->y, a, 0.3f));
         BOTH("axpy",         memcpy(o->y, b, n*sizeof *b); k->axpy(m, o->y, a, 0.3f));
+        for (int terms = 0; terms < 4; terms++)
+            BOTH("outer", for (size_t i = 0; i < OUTER_ROWS*STEP; i++) o->z[i] = b[i % N];
+                 k->outer(m < STEP ? m/16*16 : STEP, o->z, STEP, (const float *[]) { a, b, c }, c, terms));
         BOTH("scale_bias",   k->scale_bias(m, o->y, a, 0.3f, -0.7f));
         BOTH("xielu",        k->xielu(m, o->y, a, 0.8f, 0.7f, 0.5f, -1e-6f));
         BOTH("swiglu_oai",   k->swiglu_oai(m, o->y, a, b, 1.702f, 7.0f));

@@ -25,6 +25,13 @@ static void test_out_prod(void) {
         expect(&b, ggml_out_prod(b.ctx, a, c), want_out_prod, 0.0, 1e-5, "out_prod");
         bench_free(&b);
     }
+    for (size_t k = 0; k < sizeof types/sizeof *types; k++) {         /* more rows, terms and elements than are computed at a time */
+        struct bench b = bench_new();
+        const int64_t n = k < 3 ? 600 : 512;
+        tensor *a = operand(&b, types[k], SIZE(n, 37, 1, 1), PACKED), *c = operand(&b, GGML_TYPE_F32, SIZE(59, 37, 2, 1), TRANSPOSED);
+        expect(&b, ggml_out_prod(b.ctx, a, c), want_out_prod, 0.0, 1e-5, "out_prod, large");
+        bench_free(&b);
+    }
     struct bench b = bench_new();
     tensor *y = ggml_out_prod(b.ctx, operand(&b, GGML_TYPE_F32, SIZE(3, 0, 1, 1), PACKED),
         operand(&b, GGML_TYPE_F32, SIZE(5, 0, 1, 1), PACKED));

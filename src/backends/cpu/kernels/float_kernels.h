@@ -8,6 +8,8 @@
 #include "attention.h"
 #include "ggml.h"
 
+enum { OUTER_ROWS = 4 };        /* rows of `outer` */
+
 struct float_kernels {
     /* y[i] = f(x[i]); f of enum ggml_unary_op without parameters (XIELU is NULL here) */
     void  (*unary[GGML_UNARY_OP_COUNT])(int64_t n, float *y, const float *x);
@@ -33,6 +35,9 @@ struct float_kernels {
     void  (*add1)(int64_t n, float *y, const float *a, float b);
     void  (*mul1)(int64_t n, float *y, const float *a, float b);
     void  (*axpy)(int64_t n, float *y, const float *x, float a);        /* y[i] = fmaf(a, x[i], y[i]) */
+    /* OUTER_ROWS rows y_step floats apart grow by sums over `terms` rows x: y[r][i] = fmaf(s[OUTER_ROWS*t + r], x[t][i], y[r][i]) in
+     * increasing t; n a multiple of 16 */
+    void  (*outer)(int64_t n, float *y, int64_t y_step, const float *const *x, const float *s, int terms);
     void  (*scale_bias)(int64_t n, float *y, const float *x, float s, float b);     /* fmaf(s, x[i], b) */
 
     /* y[i] = f(x[i])*g[i] for enum ggml_glu_op without parameters: REGLU, GEGLU, SWIGLU, GEGLU_ERF, GEGLU_QUICK */

@@ -2,6 +2,7 @@
  * after whole vectors is computed on a zero-padded copy, so that no lane sees memory outside the row. */
 
 #include <string.h>
+#include "compiler.h"
 #include "elementary.h"
 
 INLINE vf vf_load_n(const float *p, int64_t n) {
@@ -80,6 +81,19 @@ static void map_swiglu_clamp(int64_t n, float *y, const float *x, const float *g
 }
 #undef A
 #undef B
+
+/* The sums stay in registers over all terms. */
+static void outer(int64_t n, float *y, int64_t y_step, const float *const *x, const float *s, int terms) {
+    for (int64_t i = 0; i < n; i += LANES) {
+        vf sum[OUTER_ROWS];
+        UNROLL for (int r = 0; r < OUTER_ROWS; r++) sum[r] = vf_load(y + r*y_step + i);
+        for (int t = 0; t < terms; t++) {
+            const vf v = vf_load(x[t] + i);
+            UNROLL for (int r = 0; r < OUTER_ROWS; r++) sum[r] = vf_fma(vf_set1(s[OUTER_ROWS*t + r]), v, sum[r]);
+        }
+        UNROLL for (int r = 0; r < OUTER_ROWS; r++) vf_store(y + r*y_step + i, sum[r]);
+    }
+}
 
 /* Lanes whose angle the fast reduction cannot take are computed one by one. */
 static void sine_of(int64_t n, float *y, const float *x, int quarter) {

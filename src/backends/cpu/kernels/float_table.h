@@ -8,6 +8,7 @@
     .add1         = map_add1,
     .mul1         = map_mul1,
     .axpy         = map_axpy,
+    .outer        = outer,
     .scale_bias   = map_scale_bias,
     .xielu        = map_xielu,
     .swiglu_oai   = map_swiglu_oai,

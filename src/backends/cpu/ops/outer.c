@@ -8,22 +8,54 @@ bool supports_out_prod(const struct ggml_tensor *dst) {
     return row_readable(dst->src[0]) && plain_float(dst->src[1]->type);
 }
 
-/* y[:, j] = sum over t of a[:, t]*b[j, t]; a's slices are shared as in a matrix product. */
-void op_out_prod(const struct cpu_task *t, struct ggml_tensor *dst) {
-    const struct ggml_tensor *a = dst->src[0], *b = dst->src[1];
-    const int64_t share2 = b->ne[2]/a->ne[2], share3 = b->ne[3]/a->ne[3];
-    struct span s;
-    while (next_span(t, n_rows(dst), dst->ne[0], &s)) for (int64_t r = s.r0, i1, i2, i3; r < s.r1; r++) {
-        row_index(dst, r, &i1, &i2, &i3);
-        float *const y = row_at(dst, i1, i2, i3);
-        FOR_PIECES(i, m, s.i0, s.i1) {
-            float buf[PIECE];
-            memset(y + i, 0, (size_t) m*sizeof *y);
-            for (int64_t k = 0; k < a->ne[1]; k++) {
-                const float *const x = row_load(t, a, row_at(a, k, i2/share2, i3/share3), i, m, buf);
-                t->k->f.axpy(m, y + i, x, float_at(b, i1, k, i2, i3));
-            }
+/* y[:, j] = sum over t of a[:, t]*b[j, t]; a's slices are shared as in a matrix product. Some rows of y, of one slice, grow together,
+ * a strip at a time and some terms at a time, so that what they meet stays in the first cache. */
+enum { TOGETHER = 8*OUTER_ROWS, STRIP = 256, TERMS = 16 };
+
+/* The strip y, n rows y_step floats apart, grows by terms of x times factors, of which those of row r follow each other at row r. */
+static void grow(const struct cpu_task *t, int64_t m, float *y, int64_t y_step, int64_t n, const float *const *x, int terms,
+                 const struct ggml_tensor *b, const char *factors) {
+    for (int64_t r = 0; r < n; r += OUTER_ROWS) {
+        const int rows = n - r < OUTER_ROWS ? (int) (n - r) : OUTER_ROWS;
+        const int64_t whole = rows == OUTER_ROWS ? m/16*16 : 0;
+        float s[TERMS*OUTER_ROWS];
+        for (int k = 0; k < terms; k++) for (int j = 0; j < rows; j++) {
+            s[OUTER_ROWS*k + j] = float_from(b->type, factors + (size_t) (r + j)*b->nb[0] + (size_t) k*b->nb[1]);
         }
+        float *const to = y + r*y_step;
+        if (whole) t->k->f.outer(whole, to, y_step, x, s, terms);
+        for (int k = 0; k < terms && whole < m; k++) for (int j = 0; j < rows; j++) {
+            t->k->f.axpy(m - whole, to + j*y_step + whole, x[k] + whole, s[OUTER_ROWS*k + j]);
+        }
+    }
+}
+/* Elements i0 .. end-1 of rows r .. r+n-1 of y, of one slice. */
+static void out_prod_rows(const struct cpu_task *t, struct ggml_tensor *dst, int64_t r, int64_t n, int64_t i0, int64_t end) {
+    const struct ggml_tensor *a = dst->src[0], *b = dst->src[1];
+    const int64_t y_step = (int64_t) (dst->nb[1]/sizeof(float));
+    int64_t i1, i2, i3;
+    row_index(dst, r, &i1, &i2, &i3);
+    const int64_t a2 = i2/(b->ne[2]/a->ne[2]), a3 = i3/(b->ne[3]/a->ne[3]);
+    for (int64_t i = i0; i < end; i += STRIP) {
+        const int64_t m = end - i < STRIP ? end - i : STRIP;
+        float *const y = (float *) row_at(dst, i1, i2, i3) + i;
+        for (int64_t j = 0; j < n; j++) memset(y + j*y_step, 0, (size_t) m*sizeof *y);
+        for (int64_t k = 0; k < a->ne[1]; k += TERMS) {
+            const int terms = a->ne[1] - k < TERMS ? (int) (a->ne[1] - k) : TERMS;
+            const float *x[TERMS];
+            float buf[TERMS][STRIP];
+            for (int j = 0; j < terms; j++) x[j] = row_load(t, a, row_at(a, k + j, a2, a3), i, m, buf[j]);
+            grow(t, m, y, y_step, n, x, terms, b, element(b, i1, k, i2, i3));
+        }
+    }
+}
+void op_out_prod(const struct cpu_task *t, struct ggml_tensor *dst) {
+    struct span s;
+    while (next_span(t, n_rows(dst), dst->ne[0], &s)) for (int64_t r = s.r0, n; r < s.r1; r += n) {
+        n = dst->ne[1] - r % dst->ne[1];
+        if (n > s.r1 - r) n = s.r1 - r;
+        if (n > TOGETHER) n = TOGETHER;
+        out_prod_rows(t, dst, r, n, s.i0, s.i1);
     }
 }
 
