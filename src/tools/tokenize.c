@@ -130,17 +130,16 @@ int command_logits(int argc, char **argv) {
     struct session s;
     if (session_open(&s, &m, true)) {
         llama_token *tokens = session_tokenize(&s, read, true, &n);
-        FILE *out = path && tokens ? fopen(path, "wb") : NULL;
-        if (tokens && path && !out) fail("%s: %s", path, strerror(errno));
-        else if (tokens && n == 0) fail("the prompt has no tokens");
+        FILE *out = NULL;
+        if (tokens && n == 0) fail("the prompt has no tokens");
         else if (tokens && n > s.n_ctx) fail("the prompt has %d tokens, the context only %d (-c sets its size)", n, s.n_ctx);
+        else if (tokens && path && !(out = fopen(path, "wb"))) fail("%s: %s", path, strerror(errno));
         else if (tokens) {
             bool ok = decode_all(&s, tokens, n, out);
+            if (!ok && interrupted()) fail("interrupted");
             if (out && (ferror(out) | fclose(out))) { fail("%s: %s", path, strerror(errno)); ok = false; }
-            out = NULL;
             if (ok) status = print_top(&s, tokens, n, (int) top, m.json);
         }
-        if (out) fclose(out);
         free(tokens);
         session_close(&s);
     }
