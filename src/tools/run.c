@@ -46,7 +46,7 @@ static int answer(struct session *s, const char *prompt, struct sample_args *sam
     else if (chain) {
         const double start = now_s();
         const bool ok = session_decode(s, tokens, f.prompt, false);
-        f.prompt_s = now_s() - start;
+        if (ok) f.prompt_s = now_s() - start;
         if (ok && session_generate(s, chain, n, json ? NULL : stdout, &f.answer, &f.answer_s, json ? &reply : NULL)) status = 0;
         else if (interrupted()) status = 0;
     }

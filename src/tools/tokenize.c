@@ -136,7 +136,6 @@ int command_logits(int argc, char **argv) {
         else if (tokens && path && !(out = fopen(path, "wb"))) fail("%s: %s", path, strerror(errno));
         else if (tokens) {
             bool ok = decode_all(&s, tokens, n, out);
-            if (!ok && interrupted()) fail("interrupted");
             if (out && (ferror(out) | fclose(out))) { fail("%s: %s", path, strerror(errno)); ok = false; }
             if (ok) status = print_top(&s, tokens, n, (int) top, m.json);
         }
