@@ -297,6 +297,48 @@ static void test_failures(const char *path) {
     CHECK(n < 1000, "no end");
 }
 
+/* sum of weight*(y - x)^2 of a matrix of out_path, and whether its bytes are those of ggml_quantize_chunk with `importance` */
+static double weighted_error(const char *name, const struct ggml_tensor *x, const float *weight, const float *importance) {
+    struct ggml_context *ctx = NULL;
+    struct gguf_context *g = gguf_init_from_file(out_path, (struct gguf_init_params) { false, &ctx });
+    const struct ggml_tensor *t = ggml_get_tensor(ctx, name);
+    static float y[1024];
+    static uint8_t bytes[1024];
+    double error = 0;
+    CHECK(t && t->type == GGML_TYPE_Q4_0, "%s", name);
+    if (t) {
+        ggml_get_type_traits(t->type)->to_float(t->data, y, 1024);
+        ggml_quantize_chunk(t->type, x->data, bytes, 0, 4, 256, importance);
+        CHECK(!memcmp(bytes, t->data, ggml_nbytes(t)), "%s: bytes", name);
+    }
+    for (int i = 0; i < 1024; i++) {
+        const double d = (double) y[i] - (double) ((const float *) x->data)[i];
+        error += (double) weight[i % 256]*d*d;
+    }
+    gguf_free(g), ggml_free(ctx);
+    return error;
+}
+/* Importance of one matrix changes that one alone, and lowers its weighted error. */
+static void test_importance(void) {
+    static const struct matrix matrices[] = { { "blk.0.attn_q.weight", 256 }, { "blk.0.attn_k.weight", 256 } };
+    static float weight[256];
+    for (int i = 0; i < 256; i++) weight[i] = i % 7 == 0 ? 50.0f : 0.1f;
+    write_matrices(other_path, GGML_TYPE_F32, matrices, 2, 1.0f);
+    struct ggml_context *ctx = NULL;
+    struct gguf_context *g = gguf_init_from_file(other_path, (struct gguf_init_params) { false, &ctx });
+    const struct ggml_tensor *q = ggml_get_tensor(ctx, matrices[0].name), *k = ggml_get_tensor(ctx, matrices[1].name);
+    struct llama_model_quantize_params p = params(LLAMA_FTYPE_MOSTLY_Q4_0);
+    double error[2];
+    for (int with = 0; with < 2 && q && k; with++) {
+        p.imatrix = with ? (const struct llama_model_imatrix_data[]) { { matrices[0].name, weight, 256 }, { NULL, NULL, 0 } } : NULL;
+        CHECK(llama_model_quantize(other_path, out_path, &p) == 0, "%s", tiny_log);
+        error[with] = weighted_error(matrices[0].name, q, weight, with ? weight : NULL);
+        weighted_error(matrices[1].name, k, weight, NULL);
+    }
+    CHECK(q && k && error[1] < 0.7*error[0], "weighted error %g, without importance %g", error[1], error[0]);
+    gguf_free(g), ggml_free(ctx);
+}
+
 int main(void) {
     char path[96];
     llama_log_set(tiny_catch, NULL);
@@ -309,6 +351,7 @@ int main(void) {
     test_mixtures();
     test_odd_rows(path);
     test_models();
+    test_importance();
     test_refusals();
     test_failures(path);
     remove(path), remove(out_path), remove(other_path);
