@@ -20,6 +20,10 @@ endif()
 if(NOT cjson_FOUND)
     list(FILTER test_sources EXCLUDE REGEX model/reference.c)
 endif()
+set(most_seconds 300)
+if(ARENITE_SANITIZE)                        # many times slower, more so beside other work
+    set(most_seconds 900)
+endif()
 foreach(source ${test_sources})
     get_filename_component(name ${source} NAME_WE)
     get_filename_component(dir ${source} DIRECTORY)
@@ -36,7 +40,7 @@ foreach(source ${test_sources})
         target_link_libraries(${test} PRIVATE ggml_inside)
     endif()
     add_test(NAME ${area}/${name} COMMAND ${test})
-    set_tests_properties(${area}/${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+    set_tests_properties(${area}/${name} PROPERTIES TIMEOUT ${most_seconds} SKIP_RETURN_CODE 77
         ENVIRONMENT "ARENITE_SOURCE=${PROJECT_SOURCE_DIR};ARENITE_MODELS=${PROJECT_SOURCE_DIR}/models")
 endforeach()
 # run again under the thread sanitizer, which needs no more than the target `threads`
