@@ -904,8 +904,14 @@ LLAMA_API struct llama_sampler *llama_sampler_init_top_n_sigma(float n);
 LLAMA_API struct llama_sampler *llama_sampler_init_mirostat(int32_t n_vocab, uint32_t seed, float tau, float eta,
     int32_t m);
 LLAMA_API struct llama_sampler *llama_sampler_init_mirostat_v2(uint32_t seed, float tau, float eta);
+/* Lets those tokens pass that go on with a text of a GBNF grammar (docs/how-to.md) whose first rule is grammar_root; ends
+ * of generation where the text may end. Accepting moves on; both grow with the depth of the text and the only bounds are far
+ * off. Where nothing can go on, a line of log tells it and ends alone pass. An empty grammar lets all pass. NULL after a line of
+ * log: the text is no grammar, a rule is missing or begins with itself, it is too large, or memory runs out. */
 LLAMA_API struct llama_sampler *llama_sampler_init_grammar(const struct llama_vocab *vocab, const char *grammar_str,
     const char *grammar_root);
+/* The same once a trigger has appeared in the accepted text; before, all tokens pass. The grammar's text begins with the trigger
+ * word or token, or at what the first group of a pattern (POSIX extended) matched, or where the pattern did. */
 GGML_DEPRECATED(LLAMA_API struct llama_sampler *llama_sampler_init_grammar_lazy(const struct llama_vocab *vocab, const
     char *grammar_str, const char *grammar_root, const char **trigger_words, size_t num_trigger_words, const
     llama_token *trigger_tokens, size_t num_trigger_tokens), "old");

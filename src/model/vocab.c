@@ -429,6 +429,7 @@ void vocab_free(struct llama_vocab *v) {
     free(v->marked);
     free(v->merges);
     free(v->ranks.slots);
+    pieces_free(v->pieces);
     free(v);
 }
 

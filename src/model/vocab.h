@@ -73,7 +73,29 @@ struct llama_vocab {
     int32_t                    n_merges;
     struct hash_index          ranks;           /* BPE: (left, right) -> index in merges */
     bool                       spans[256];      /* SPM: some token holds this byte with a space mark right behind it */
+
+    struct piece_table * _Atomic pieces;        /* made when first asked for */
 };
+
+/* ---- the texts of all tokens (pieces.c) ---------------------------------------------------------------------------- */
+
+struct piece {
+    uint32_t    at, length;     /* in bytes; control tokens have texts as well */
+    llama_token id;
+    uint32_t    common;         /* leading bytes that it shares with the one before */
+};
+
+/* The pieces of a vocabulary in order of their bytes, so that a walk over all of them visits each beginning once. */
+struct piece_table {
+    struct piece *sorted;       /* [n_tokens] */
+    uint32_t     *rank;         /* [n_tokens] where an id stands in `sorted` */
+    unsigned char *bytes;
+    uint32_t      longest;
+};
+
+/* The vocabulary's own table, made once; any number of threads may ask. NULL: out of memory. */
+const struct piece_table *vocab_pieces(const struct llama_vocab *vocab);
+void pieces_free(struct piece_table *table);
 
 enum { ATTR_EOG = 1 << 15 };        /* ends generation; private, above the bits of enum llama_token_attr */
 

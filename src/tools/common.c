@@ -240,9 +240,21 @@ char *session_chat(const struct session *s, const struct llama_chat_message *mes
 
 /* ---- sampling and generating ---- */
 
+/* Adds the grammar of a file; false after an error line. */
+static bool add_grammar(const struct session *s, struct llama_sampler *chain, const char *path) {
+    char *text = text_of_file(path);
+    if (!text) return false;
+    struct llama_sampler *grammar = llama_sampler_init_grammar(s->vocab, text, "root");
+    free(text);
+    if (!grammar) return !fail_library(path, "no grammar");
+    llama_sampler_chain_add(chain, grammar);
+    return true;
+}
+
 struct llama_sampler *sampler_new(const struct session *s, struct sample_args *p) {
     struct llama_sampler *chain = llama_sampler_chain_init(llama_sampler_chain_default_params());
     if (!chain) { fail("out of memory"); return NULL; }
+    if (p->grammar && !add_grammar(s, chain, p->grammar)) { llama_sampler_free(chain); return NULL; }
     if (p->seed < 0) p->seed = (int64_t) ((uint64_t) time(NULL) & 0x7fffffff);
     if (p->repeat != 1) llama_sampler_chain_add(chain, llama_sampler_init_penalties(s->n_vocab, (int32_t) p->last_n, (float) p->repeat, 0, 0));
     if (p->temp == 0) {

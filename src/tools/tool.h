@@ -101,6 +101,7 @@ char *session_chat(const struct session *s, const struct llama_chat_message *mes
 struct sample_args {
     double  temp, top_p, min_p, typical, repeat;
     int64_t top_k, seed, last_n;
+    const char *grammar;                        /* a file */
 };
 #define SAMPLE_ARGS_DEFAULT { .temp = 0.8, .top_k = 40, .top_p = 0.95, .min_p = 0.05, .typical = 1, .repeat = 1, .last_n = 64, .seed = -1 }
 #define ARG_SAMPLE(p) \
@@ -111,7 +112,8 @@ struct sample_args {
     { "--typical", ARG_FLOAT, &(p).typical, "P", "locally typical sampling (default: 1, off)", 0, 1 }, \
     { "--repeat",  ARG_FLOAT, &(p).repeat,  "R", "divide the logits of recent tokens by R (default: 1, off)", 0, 100 }, \
     { "--last-n",  ARG_INT,   &(p).last_n,  "N", "how many recent tokens --repeat looks at (default: 64)", 0, 1 << 20 }, \
-    { "--seed",    ARG_INT,   &(p).seed,    "S", "seed of the draw (default: from the clock)", 0, 4294967295.0 }
+    { "--seed",    ARG_INT,   &(p).seed,    "S", "seed of the draw (default: from the clock)", 0, 4294967295.0 }, \
+    { "--grammar", ARG_TEXT,  &(p).grammar, "FILE", "answer with a text of this GBNF grammar, from its rule root", 0, 0 }
 struct llama_sampler *sampler_new(const struct session *s, struct sample_args *p);  /* sets p->seed when it was -1 */
 
 /* Generate until the turn or the context ends, n tokens are made (n < 0: no bound) or Ctrl-C. Each token goes to `out`; *made
