@@ -834,7 +834,7 @@ LLAMA_API bool llama_set_sampler(struct llama_context *ctx, llama_seq_id seq_id,
 
 /* A sampler changes, cuts or chooses among the candidates for the next token. The functions of `iface` may be NULL, but for
  * apply. Candidates may hold any logits: NaN counts as -inf, and of equal ones the smaller id comes first. What allocates
- * returns NULL after a line of log when memory runs out; applying never allocates.
+ * returns NULL after a line of log when memory runs out; applying never allocates, but for grammars, whose stacks may grow.
  * The sampler takes over `ctx`, which iface->free has to release; `iface` has to outlive it. */
 LLAMA_API struct llama_sampler *llama_sampler_init(struct llama_sampler_i *iface, llama_sampler_context_t ctx);
 LLAMA_API const char *llama_sampler_name(const struct llama_sampler *smpl);
