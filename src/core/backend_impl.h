@@ -1,18 +1,24 @@
 #ifndef BACKEND_IMPL_H
 #define BACKEND_IMPL_H
-/* What a backend fills in and what the core hands it: the plugin ABI, version 2. */
+/* What a backend fills in and what the core hands it: the plugin ABI. Functions marked optional may be NULL. */
 
 #include "ggml-backend.h"
 
 #define GGML_BACKEND_API_VERSION 2
 
 struct ggml_backend_buffer_type_i {
-    const char *( *get_name)(ggml_backend_buffer_type_t buft);  /* return a stable name string */
-    ggml_backend_buffer_t ( *alloc_buffer)(ggml_backend_buffer_type_t buft, size_t size);  /* allocate size bytes and return a buffer; NULL on failure (0-byte requests never reach it, the core makes a dummy) */
-    size_t ( *get_alignment)(ggml_backend_buffer_type_t buft);  /* return the power-of-two alignment for tensor addresses */
-    size_t ( *get_max_size)(ggml_backend_buffer_type_t buft);  /* optional; largest single buffer, NULL means unlimited (SIZE_MAX) */
-    size_t ( *get_alloc_size)(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor);  /* optional; bytes to reserve for this tensor, must be >= ggml_nbytes; NULL means ggml_nbytes */
-    bool ( *is_host)(ggml_backend_buffer_type_t buft);  /* optional; true if data is plain CPU memory in the standard layout; NULL means false */
+    /* the same string each time */
+    const char *( *get_name)(ggml_backend_buffer_type_t buft);
+    /* NULL when there is no memory; never asked for 0 bytes */
+    ggml_backend_buffer_t ( *alloc_buffer)(ggml_backend_buffer_type_t buft, size_t size);
+    /* of the addresses of tensors, a power of two */
+    size_t ( *get_alignment)(ggml_backend_buffer_type_t buft);
+    /* optional: of one buffer; without it there is no limit */
+    size_t ( *get_max_size)(ggml_backend_buffer_type_t buft);
+    /* optional: bytes of a tensor where these are more than ggml_nbytes */
+    size_t ( *get_alloc_size)(ggml_backend_buffer_type_t buft, const struct ggml_tensor *tensor);
+    /* optional: the CPU may read and write the data in place */
+    bool ( *is_host)(ggml_backend_buffer_type_t buft);
 };
 
 struct ggml_backend_buffer_type {
@@ -22,17 +28,28 @@ struct ggml_backend_buffer_type {
 };
 
 struct ggml_backend_buffer_i {
-    void ( *free_buffer)(ggml_backend_buffer_t buffer);  /* optional; release backend storage (the core frees the struct itself) */
-    void *( *get_base)(ggml_backend_buffer_t buffer);  /* return base address (may be a fake non-NULL address for device memory); not called when size is 0 */
-    enum ggml_status ( *init_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor);  /* optional; called once per tensor placed in the buffer (views included) to attach extras; returns status */
-    void ( *memset_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, uint8_t value, size_t offset, size_t size);  /* fill size bytes at offset of the tensor data; may be NULL, then ggml_backend_tensor_memset asserts */
-    void ( *set_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data, size_t offset, size_t size);  /* host -> tensor copy, blocking */
-    void ( *get_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data, size_t offset, size_t size);  /* tensor -> host copy, blocking */
-    void ( *set_tensor_2d)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data, size_t offset, size_t size, size_t n_copies, size_t stride_tensor, size_t stride_data);  /* optional; n_copies chunks of size bytes with two strides; NULL => core loops over set_tensor */
-    void ( *get_tensor_2d)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data, size_t offset, size_t size, size_t n_copies, size_t stride_tensor, size_t stride_data);  /* optional; as above in the other direction */
-    bool ( *cpy_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *src, struct ggml_tensor *dst);  /* optional; copy src (any buffer) into dst (this buffer); false = not handled, core falls back to host copy */
-    void ( *clear)(ggml_backend_buffer_t buffer, uint8_t value);  /* fill the whole buffer with a byte */
-    void ( *reset)(ggml_backend_buffer_t buffer);  /* optional; drop per-tensor state when the allocator is about to re-place tensors */
+    /* optional: gives the storage back; the struct is released by the core */
+    void ( *free_buffer)(ggml_backend_buffer_t buffer);
+    /* first address, which need not be one the CPU can use but is not NULL; not asked of empty buffers */
+    void *( *get_base)(ggml_backend_buffer_t buffer);
+    /* optional: called once for each tensor, views too, that gets its place in the buffer */
+    enum ggml_status ( *init_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor);
+    /* optional, but without it ggml_backend_tensor_memset has nothing to call */
+    void ( *memset_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, uint8_t value, size_t offset, size_t size);
+    /* both return when the copy is done */
+    void ( *set_tensor)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data, size_t offset, size_t size);
+    void ( *get_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data, size_t offset, size_t size);
+    /* optional: n_copies pieces of `size` bytes, each a stride further; without them the core copies piece by piece */
+    void ( *set_tensor_2d)(ggml_backend_buffer_t buffer, struct ggml_tensor *tensor, const void *data, size_t offset, size_t size,
+                           size_t n_copies, size_t stride_tensor, size_t stride_data);
+    void ( *get_tensor_2d)(ggml_backend_buffer_t buffer, const struct ggml_tensor *tensor, void *data, size_t offset, size_t size,
+                           size_t n_copies, size_t stride_tensor, size_t stride_data);
+    /* optional: dst is in this buffer, src in any; false: not handled, the copy goes through host memory */
+    bool ( *cpy_tensor)(ggml_backend_buffer_t buffer, const struct ggml_tensor *src, struct ggml_tensor *dst);
+    /* every byte of the buffer */
+    void ( *clear)(ggml_backend_buffer_t buffer, uint8_t value);
+    /* optional: tensors are about to be placed anew, what init_tensor attached is void */
+    void ( *reset)(ggml_backend_buffer_t buffer);
 };
 
 struct ggml_backend_buffer {
@@ -44,27 +61,39 @@ struct ggml_backend_buffer {
 };
 
 struct ggml_backend_graph_optimize_params {
-    void ( *add_alloc_dep)(void *user_data, struct ggml_tensor *tensor, struct ggml_tensor *until);  /* keep tensor allocated until node "until" has run (longest wins) */
+    /* keeps the memory of `tensor` until node `until` is computed; of several calls the latest node counts */
+    void ( *add_alloc_dep)(void *user_data, struct ggml_tensor *tensor, struct ggml_tensor *until);
     void *user_data;
 };
 
 struct ggml_backend_i {
-    const char *( *get_name)(ggml_backend_t backend);  /* return the stream/backend name */
-    void ( *free)(ggml_backend_t backend);  /* destroy the backend object and its context */
-    void ( *set_tensor_async)(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data, size_t offset, size_t size);  /* optional; queue host->device write; NULL => core uses the blocking path */
-    void ( *get_tensor_async)(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data, size_t offset, size_t size);  /* optional; queue device->host read */
-    void ( *set_tensor_2d_async)(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data, size_t offset, size_t size, size_t n_copies, size_t stride_tensor, size_t stride_data);  /* optional; strided variant */
-    void ( *get_tensor_2d_async)(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data, size_t offset, size_t size, size_t n_copies, size_t stride_tensor, size_t stride_data);  /* optional; strided variant */
-    bool ( *cpy_tensor_async)(ggml_backend_t backend_src, ggml_backend_t backend_dst, const struct ggml_tensor *src, struct ggml_tensor *dst);  /* optional; queue a copy ordered after src backend work and before later dst backend work; false = not handled */
-    void ( *synchronize)(ggml_backend_t backend);  /* optional; wait for everything queued; NULL means the backend is synchronous */
-    ggml_backend_graph_plan_t ( *graph_plan_create)(ggml_backend_t backend, const struct ggml_cgraph *cgraph);  /* optional; build a reusable plan for a graph */
-    void ( *graph_plan_free)(ggml_backend_t backend, ggml_backend_graph_plan_t plan);  /* optional; free a plan */
-    void ( *graph_plan_update)(ggml_backend_t backend, ggml_backend_graph_plan_t plan, const struct ggml_cgraph *cgraph);  /* optional; refit plan to a graph of the same topology (never called by the core) */
-    enum ggml_status ( *graph_plan_compute)(ggml_backend_t backend, ggml_backend_graph_plan_t plan);  /* optional; run a plan */
-    enum ggml_status ( *graph_compute)(ggml_backend_t backend, struct ggml_cgraph *cgraph);  /* run all nodes in order (may return before completion if async); required */
-    void ( *event_record)(ggml_backend_t backend, ggml_backend_event_t event);  /* optional; mark the current point of this stream */
-    void ( *event_wait)(ggml_backend_t backend, ggml_backend_event_t event);  /* optional; make this stream wait for the event */
-    void ( *graph_optimize)(ggml_backend_t backend, struct ggml_cgraph *cgraph, struct ggml_backend_graph_optimize_params *params);  /* optional; may reorder nodes of a split before allocation; may extend tensor lifetimes through the params callback (third parameter is new vs Aug 2026) */
+    const char *( *get_name)(ggml_backend_t backend);
+    /* the backend with its context */
+    void ( *free)(ggml_backend_t backend);
+    /* optional: put in the queue; without them the buffer's own copies are used */
+    void ( *set_tensor_async)(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data, size_t offset, size_t size);
+    void ( *get_tensor_async)(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data, size_t offset, size_t size);
+    void ( *set_tensor_2d_async)(ggml_backend_t backend, struct ggml_tensor *tensor, const void *data, size_t offset, size_t size,
+                                 size_t n_copies, size_t stride_tensor, size_t stride_data);
+    void ( *get_tensor_2d_async)(ggml_backend_t backend, const struct ggml_tensor *tensor, void *data, size_t offset, size_t size,
+                                 size_t n_copies, size_t stride_tensor, size_t stride_data);
+    /* optional: after what is queued on the source, before what will be queued on the destination; false: not handled */
+    bool ( *cpy_tensor_async)(ggml_backend_t backend_src, ggml_backend_t backend_dst, const struct ggml_tensor *src,
+                              struct ggml_tensor *dst);
+    /* optional: waits for the whole queue; without it nothing is ever queued */
+    void ( *synchronize)(ggml_backend_t backend);
+    /* optional, all of these: a graph prepared for many runs; update takes one of the same shape with other tensors */
+    ggml_backend_graph_plan_t ( *graph_plan_create)(ggml_backend_t backend, const struct ggml_cgraph *cgraph);
+    void ( *graph_plan_free)(ggml_backend_t backend, ggml_backend_graph_plan_t plan);
+    void ( *graph_plan_update)(ggml_backend_t backend, ggml_backend_graph_plan_t plan, const struct ggml_cgraph *cgraph);
+    enum ggml_status ( *graph_plan_compute)(ggml_backend_t backend, ggml_backend_graph_plan_t plan);
+    /* computes the nodes in their order; may return before they are computed where there is a queue */
+    enum ggml_status ( *graph_compute)(ggml_backend_t backend, struct ggml_cgraph *cgraph);
+    /* optional: marks a point of this queue, and makes this queue wait for one */
+    void ( *event_record)(ggml_backend_t backend, ggml_backend_event_t event);
+    void ( *event_wait)(ggml_backend_t backend, ggml_backend_event_t event);
+    /* optional: may change the order of the nodes before they are placed */
+    void ( *graph_optimize)(ggml_backend_t backend, struct ggml_cgraph *cgraph, struct ggml_backend_graph_optimize_params *params);
 };
 
 struct ggml_backend {
@@ -80,21 +109,31 @@ struct ggml_backend_event {
 };
 
 struct ggml_backend_device_i {
-    const char *( *get_name)(ggml_backend_dev_t dev);  /* short id, e.g. CPU, CUDA0 */
-    const char *( *get_description)(ggml_backend_dev_t dev);  /* human readable model string */
-    void ( *get_memory)(ggml_backend_dev_t dev, size_t *free, size_t *total);  /* write free and total bytes (0 = unknown) */
-    enum ggml_backend_dev_type ( *get_type)(ggml_backend_dev_t dev);  /* return ggml_backend_dev_type */
-    void ( *get_props)(ggml_backend_dev_t dev, struct ggml_backend_dev_props *props);  /* fill the whole property struct (core zeroes it first) */
-    ggml_backend_t ( *init_backend)(ggml_backend_dev_t dev, const char *params);  /* create a backend (stream) on this device; params string is backend-defined and may be NULL */
-    ggml_backend_buffer_type_t ( *get_buffer_type)(ggml_backend_dev_t dev);  /* default buffer type */
-    ggml_backend_buffer_type_t ( *get_host_buffer_type)(ggml_backend_dev_t dev);  /* optional; pinned host memory type, NULL if none */
-    ggml_backend_buffer_t ( *buffer_from_host_ptr)(ggml_backend_dev_t dev, void *ptr, size_t size, size_t max_tensor_size);  /* optional; wrap caller memory without copying */
-    bool ( *supports_op)(ggml_backend_dev_t dev, const struct ggml_tensor *op);  /* true if graph_compute can run this node with these operand types/shapes */
-    bool ( *supports_buft)(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft);  /* true if tensors living in that buffer type can be read directly */
-    bool ( *offload_op)(ggml_backend_dev_t dev, const struct ggml_tensor *op);  /* optional; true if the device wants this op even though its weights sit elsewhere (large batches) */
-    ggml_backend_event_t ( *event_new)(ggml_backend_dev_t dev);  /* optional; create event */
-    void ( *event_free)(ggml_backend_dev_t dev, ggml_backend_event_t event);  /* optional; destroy event */
-    void ( *event_synchronize)(ggml_backend_dev_t dev, ggml_backend_event_t event);  /* optional; host waits for the event */
+    /* short, like CPU or CUDA0; then in words */
+    const char *( *get_name)(ggml_backend_dev_t dev);
+    const char *( *get_description)(ggml_backend_dev_t dev);
+    /* bytes; 0: not known */
+    void ( *get_memory)(ggml_backend_dev_t dev, size_t *free, size_t *total);
+    enum ggml_backend_dev_type ( *get_type)(ggml_backend_dev_t dev);
+    /* of a struct of zeros */
+    void ( *get_props)(ggml_backend_dev_t dev, struct ggml_backend_dev_props *props);
+    /* a backend of its own; params is for the device to read and may be NULL */
+    ggml_backend_t ( *init_backend)(ggml_backend_dev_t dev, const char *params);
+    ggml_backend_buffer_type_t ( *get_buffer_type)(ggml_backend_dev_t dev);
+    /* optional: host memory from which the device copies faster */
+    ggml_backend_buffer_type_t ( *get_host_buffer_type)(ggml_backend_dev_t dev);
+    /* optional: the caller's memory as a buffer, not copied */
+    ggml_backend_buffer_t ( *buffer_from_host_ptr)(ggml_backend_dev_t dev, void *ptr, size_t size, size_t max_tensor_size);
+    /* the node can be computed with the types and shapes it has */
+    bool ( *supports_op)(ggml_backend_dev_t dev, const struct ggml_tensor *op);
+    /* tensors there can be read in place */
+    bool ( *supports_buft)(ggml_backend_dev_t dev, ggml_backend_buffer_type_t buft);
+    /* optional: worth computing here though the weights lie elsewhere */
+    bool ( *offload_op)(ggml_backend_dev_t dev, const struct ggml_tensor *op);
+    /* optional, all three; the last makes the host wait */
+    ggml_backend_event_t ( *event_new)(ggml_backend_dev_t dev);
+    void ( *event_free)(ggml_backend_dev_t dev, ggml_backend_event_t event);
+    void ( *event_synchronize)(ggml_backend_dev_t dev, ggml_backend_event_t event);
 };
 
 struct ggml_backend_device {
@@ -104,14 +143,17 @@ struct ggml_backend_device {
 };
 
 struct ggml_backend_reg_i {
-    const char *( *get_name)(ggml_backend_reg_t reg);  /* registry name, e.g. CPU, CUDA, Vulkan */
-    size_t ( *get_device_count)(ggml_backend_reg_t reg);  /* number of devices */
-    ggml_backend_dev_t ( *get_device)(ggml_backend_reg_t reg, size_t index);  /* device by index (asserts in range) */
-    void *( *get_proc_address)(ggml_backend_reg_t reg, const char *name);  /* optional; look up extension functions by name; NULL if unknown */
+    /* like CPU or CUDA */
+    const char *( *get_name)(ggml_backend_reg_t reg);
+    size_t ( *get_device_count)(ggml_backend_reg_t reg);
+    /* index below the count */
+    ggml_backend_dev_t ( *get_device)(ggml_backend_reg_t reg, size_t index);
+    /* optional: further functions by name; NULL: none of that name */
+    void *( *get_proc_address)(ggml_backend_reg_t reg, const char *name);
 };
 
 struct ggml_backend_reg {
-    int api_version;  /* must equal GGML_BACKEND_API_VERSION (2) or a dynamically loaded backend is rejected */
+    int api_version;                    /* GGML_BACKEND_API_VERSION; others are refused */
     struct ggml_backend_reg_i iface;
     void *context;
 };
