@@ -473,8 +473,8 @@ int64_t ggml_nrows(const struct ggml_tensor *t)     { return t->ne[1]*t->ne[2]*t
 
 size_t ggml_nbytes(const struct ggml_tensor *t) {
     for (int i = 0; i < GGML_MAX_DIMS; i++) if (t->ne[i] <= 0) return 0;
-    const size_t block = (size_t) type_facts[t->type].block;
-    size_t n = block == 1 ? type_facts[t->type].bytes + (size_t) (t->ne[0] - 1)*t->nb[0] : (size_t) t->ne[0]*t->nb[0]/block;
+    const size_t block = (size_t) type_facts[t->type].block, n0 = (size_t) t->ne[0];
+    size_t n = block == 1 ? type_facts[t->type].bytes + (n0 - 1)*t->nb[0] : n0/block*t->nb[0] + n0%block*t->nb[0]/block;
     for (int i = 1; i < GGML_MAX_DIMS; i++) n += (size_t) (t->ne[i] - 1)*t->nb[i];
     return n;
 }

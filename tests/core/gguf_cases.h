@@ -67,6 +67,7 @@ static const struct gguf_case gguf_cases[] = {
     { "2^62 elements",          "more than memory can hold", .t = { { "x", 0, 2, { 1ll << 40, 1ll << 22 }, GGML_TYPE_F32, 0 } } },
     { "2^64 elements",          "more than memory can hold", .t = { { "x", 0, 2, { 1ll << 40, 1ll << 24 }, GGML_TYPE_I8, 0 } } },
     { "2^63 - 1 bytes",         "bytes declared", .t = { { "x", 0, 1, { INT64_MAX }, GGML_TYPE_I8, 0 } }, .metadata_loads = true },
+    { "2^57*36 bytes",          "bytes declared", .t = { { "x", 0, 1, { 1ll << 62 }, GGML_TYPE_Q8_1, 0 } }, .metadata_loads = true },
     { "two of 2^63 - 1 bytes",  "more than memory can hold", .t = { { "x", 0, 1, { INT64_MAX }, GGML_TYPE_I8, 0 },
                                 { "y", 0, 1, { INT64_MAX }, GGML_TYPE_I8, 1ull << 63 } } },
     { "5 dimensions",           "5 dimensions, expected at most 4", .t = { { "x", 0, 5, { 1, 1, 1, 1, 1 }, GGML_TYPE_F32, 0 } }, .data = 4 },
