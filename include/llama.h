@@ -586,8 +586,20 @@ LLAMA_API bool llama_model_is_diffusion(const struct llama_model *model);
  * memory does not grow with the file (max_buf_size bounds the buffer further, down to a row). NULL: the defaults. */
 LLAMA_API uint32_t llama_model_quantize(const char *fname_inp, const char *fname_out, const
     llama_model_quantize_params *params);
+
+/* ---- adapters --------------------------------------------------------------------------------------------------- */
+
+/* A low-rank adapter (LoRA): a GGUF file with general.type "adapter", adapter.type "lora" and the model's architecture, whose
+ * pairs of tensors NAME.lora_a [k, rank] and NAME.lora_b [rank, rows] add scale*B*A to the model's weight NAME [k, rows]; experts
+ * have one such pair each, as a third dimension. The pair of token_embd.weight is [rank, n_vocab] and [rank, n_embd], and
+ * changes what tokens are read as; the one of output.weight changes the logits, also of a model that has one matrix for both.
+ * The file is mapped, not read. NULL after a line of log: the file is none, or does not fit the model, which must have weights.
+ * The adapter belongs to the model and is freed with it, at the latest. Making and freeing adapters of one model is for one
+ * thread at a time, and not while a context on it is made to use others. */
 LLAMA_API struct llama_adapter_lora *llama_adapter_lora_init(struct llama_model *model, const char *path_lora);
+/* The same from a stream, which the caller keeps. */
 LLAMA_API struct llama_adapter_lora *llama_adapter_lora_init_from_file_ptr(struct llama_model *model, FILE *file);
+/* The adapter's metadata, as llama_model_meta_* give a model's: printed like snprintf, -1 when there is no such key. */
 LLAMA_API int32_t llama_adapter_meta_val_str(const struct llama_adapter_lora *adapter, const char *key, char *buf,
     size_t buf_size);
 LLAMA_API int32_t llama_adapter_meta_count(const struct llama_adapter_lora *adapter);
@@ -595,9 +607,19 @@ LLAMA_API int32_t llama_adapter_meta_key_by_index(const struct llama_adapter_lor
     size_t buf_size);
 LLAMA_API int32_t llama_adapter_meta_val_str_by_index(const struct llama_adapter_lora *adapter, int32_t i, char *buf,
     size_t buf_size);
+/* Frees it before its model is; no context may use it any more. NULL is allowed. */
 LLAMA_API void llama_adapter_lora_free(struct llama_adapter_lora *adapter);
+/* An activated adapter (aLoRA) names the tokens from which on it is meant to be used; that is left to the program. 0 and NULL:
+ * an ordinary one. The list belongs to the adapter. */
 LLAMA_API uint64_t llama_adapter_get_alora_n_invocation_tokens(const struct llama_adapter_lora *adapter);
 LLAMA_API const llama_token *llama_adapter_get_alora_invocation_tokens(const struct llama_adapter_lora *adapter);
+
+/* The context computes with these adapters from now on, and with no other: n_adapters 0 removes all. B*A counts
+ * scales[i]*adapter.lora.alpha/rank times, or scales[i] times where the file has no alpha or 0; with scale 0 an adapter is not
+ * used. Their sum is taken, one that is given twice counts once, with its last scale. What is in the memory was computed with
+ * the adapters of its time: llama_memory_clear before going on with others, unless that is wanted. Another set of adapters plans
+ * the context's graphs anew, other scales do not. 0; or -1 after a line of log and nothing changed: an adapter is another
+ * model's, a scale is not finite, no memory. */
 LLAMA_API int32_t llama_set_adapters_lora(struct llama_context *ctx, struct llama_adapter_lora **adapters, size_t
     n_adapters, float *scales);
 LLAMA_API int32_t llama_set_adapter_cvec(struct llama_context *ctx, const float *data, size_t len, int32_t n_embd,

@@ -17,12 +17,42 @@ static struct ggml_tensor *place(struct graph *g, struct ggml_tensor *t, float *
     return ggml_backend_tensor_alloc(out->buffer, t, at) == GGML_STATUS_SUCCESS ? t : NULL;
 }
 
-static struct ggml_tensor *linear(struct graph *g, struct ggml_tensor *w, struct ggml_tensor *bias,
-                                  struct ggml_tensor *x) {
-    if (!x) return NULL;
-    struct ggml_tensor *y = ggml_mul_mat(g->ctx, w, x);
-    return bias ? ggml_add(g->ctx, y, bias) : y;
+/* ---- products by weights --------------------------------------------------------------------------------------- */
+
+static struct ggml_tensor *product(struct graph *g, struct ggml_tensor *w, struct ggml_tensor *x, struct ggml_tensor *ids) {
+    return ids ? ggml_mul_mat_id(g->ctx, w, x, ids) : ggml_mul_mat(g->ctx, w, x);
 }
+
+/* What the context's adapters add to y, the product of weight `id` with x; il < 0: a weight outside layers. The embeddings'
+ * x is the tokens, whose rows are looked up. */
+static struct ggml_tensor *adapted(struct graph *g, int il, enum tensor_id id, struct ggml_tensor *y, struct ggml_tensor *x,
+                                   struct ggml_tensor *ids) {
+    for (size_t i = 0; y && i < g->lctx->n_adapters; i++) {
+        const struct adapter_use *use = &g->lctx->adapters[i];
+        const struct lora_pair *p = adapter_pair(use->adapter, il, id);
+        if (!p->a) continue;
+        struct ggml_tensor *z = id == TOKEN_EMBD ? ggml_get_rows(g->ctx, p->a, x) : product(g, p->a, x, ids);
+        z = product(g, p->b, ggml_scale(g->ctx, z, adapter_scale(use, p)), ids);
+        y = ggml_add_inplace(g->ctx, y, z);
+    }
+    return y;
+}
+
+enum { NO_BIAS = TENSOR_COUNT };
+
+static struct ggml_tensor *linear(struct graph *g, int il, enum tensor_id id, int bias, struct ggml_tensor *x) {
+    struct ggml_tensor *const *w = g->model->layers[il].t;
+    if (!x) return NULL;
+    struct ggml_tensor *y = adapted(g, il, id, ggml_mul_mat(g->ctx, w[id], x), x, NULL);
+    return bias != NO_BIAS && w[bias] ? ggml_add(g->ctx, y, w[bias]) : y;
+}
+
+/* The experts `ids` [used, n] of x [k, 1 or used, n]. */
+static struct ggml_tensor *expert_linear(struct graph *g, int il, enum tensor_id id, struct ggml_tensor *x, struct ggml_tensor *ids) {
+    return adapted(g, il, id, ggml_mul_mat_id(g->ctx, g->model->layers[il].t[id], x, ids), x, ids);
+}
+
+/* ---- the beginning and what layers share ------------------------------------------------------------------------- */
 
 /* Rows of x that are asked for. */
 static struct ggml_tensor *keep_outputs(struct graph *g, struct ggml_tensor *x) {
@@ -36,6 +66,7 @@ struct ggml_tensor *block_input(struct graph *g) {
     const struct hparams *h = &g->model->h;
     if (g->shape.from_embd) return g->embd;
     struct ggml_tensor *x = ggml_get_rows(g->ctx, g->model->t[TOKEN_EMBD], g->tokens);
+    x = adapted(g, -1, TOKEN_EMBD, x, g->tokens, NULL);
     return h->embd_scale != 0 ? ggml_scale(g->ctx, x, h->embd_scale) : x;
 }
 
@@ -94,8 +125,8 @@ struct ggml_tensor *block_attention(struct graph *g, int il, struct ggml_tensor 
     const struct cache_input *in = &g->cache[kv - g->lctx->memory.cache];
     const int64_t n_head = h->n_head[il], n_head_kv = h->n_head_kv[il];
 
-    struct ggml_tensor *q = linear(g, w[ATTN_Q], w[ATTN_Q_BIAS], x), *k = linear(g, w[ATTN_K], w[ATTN_K_BIAS], x);
-    struct ggml_tensor *v = linear(g, w[ATTN_V], w[ATTN_V_BIAS], x);
+    struct ggml_tensor *q = linear(g, il, ATTN_Q, ATTN_Q_BIAS, x), *k = linear(g, il, ATTN_K, ATTN_K_BIAS, x);
+    struct ggml_tensor *v = linear(g, il, ATTN_V, ATTN_V_BIAS, x);
     side_by_side(g, il, q, k, v);
     q = heads(g, q, h->n_head_k, n_head,    w[ATTN_Q_NORM]);
     k = heads(g, k, h->n_head_k, n_head_kv, w[ATTN_K_NORM]);
@@ -110,7 +141,7 @@ struct ggml_tensor *block_attention(struct graph *g, int il, struct ggml_tensor 
     struct ggml_tensor *y = ggml_flash_attn_ext(g->ctx, q, k, v, in->mask, scale, 0, h->attn_softcap);
     if (!y) return NULL;
     y = ggml_reshape_2d(g->ctx, y, h->n_head_v*n_head, g->shape.n_tokens);
-    return linear(g, w[ATTN_OUT], w[ATTN_OUT_BIAS], is_last(g, il) ? keep_outputs(g, y) : y);
+    return linear(g, il, ATTN_OUT, ATTN_OUT_BIAS, is_last(g, il) ? keep_outputs(g, y) : y);
 }
 
 /* ---- feed-forward ---------------------------------------------------------------------------------------------- */
@@ -127,12 +158,11 @@ static struct ggml_tensor *expert_sum(struct graph *g, struct ggml_tensor *y) {
 }
 
 /* The experts_used best by softmax of the router, weighted by their share of the chosen ones' probability. */
-static struct ggml_tensor *experts(struct graph *g, struct ggml_tensor *const *w, struct ggml_tensor *x,
-                                   enum ggml_glu_op act) {
+static struct ggml_tensor *experts(struct graph *g, int il, struct ggml_tensor *x, enum ggml_glu_op act) {
     const struct hparams *h = &g->model->h;
     const int64_t n = x->ne[1], used = h->n_expert_used;
     struct ggml_context *ctx = g->ctx;
-    struct ggml_tensor *probs = ggml_soft_max(ctx, ggml_mul_mat(ctx, w[FFN_ROUTER], x));            /* [n_expert, n] */
+    struct ggml_tensor *probs = ggml_soft_max(ctx, linear(g, il, FFN_ROUTER, NO_BIAS, x));    /* [n_expert, n] */
     struct ggml_tensor *ids   = ggml_argsort_top_k(ctx, probs, (int) used);                         /* [used, n] */
     if (!ids) return NULL;
     struct ggml_tensor *share = ggml_get_rows(ctx, ggml_reshape_3d(ctx, probs, 1, h->n_expert, n), ids);
@@ -140,20 +170,18 @@ static struct ggml_tensor *experts(struct graph *g, struct ggml_tensor *const *w
     share = ggml_reshape_2d(ctx, share, used, n);
     share = ggml_div(ctx, share, ggml_sum_rows(ctx, share));
     x = ggml_reshape_3d(ctx, x, x->ne[0], 1, n);
-    struct ggml_tensor *y = ggml_glu_split(ctx, ggml_mul_mat_id(ctx, w[FFN_GATE_EXPERTS], x, ids),
-                                                ggml_mul_mat_id(ctx, w[FFN_UP_EXPERTS],   x, ids), act);
-    y = ggml_mul_mat_id(ctx, w[FFN_DOWN_EXPERTS], y, ids);                                          /* [n_embd,
-        used, n] */
+    struct ggml_tensor *y = ggml_glu_split(ctx, expert_linear(g, il, FFN_GATE_EXPERTS, x, ids),
+                                                expert_linear(g, il, FFN_UP_EXPERTS,   x, ids), act);
+    y = expert_linear(g, il, FFN_DOWN_EXPERTS, y, ids);                                             /* [n_embd, used, n] */
     return expert_sum(g, ggml_mul(ctx, y, ggml_reshape_3d(ctx, share, 1, used, n)));
 }
 
 struct ggml_tensor *block_ffn(struct graph *g, int il, struct ggml_tensor *x, enum ggml_glu_op act) {
-    struct ggml_tensor *const *w = g->model->layers[il].t;
     if (!x) return NULL;
-    if (w[FFN_ROUTER]) return experts(g, w, x, act);
-    struct ggml_tensor *y = ggml_glu_split(g->ctx, linear(g, w[FFN_GATE], w[FFN_GATE_BIAS], x),
-                                                   linear(g, w[FFN_UP],   w[FFN_UP_BIAS],   x), act);
-    return linear(g, w[FFN_DOWN], w[FFN_DOWN_BIAS], y);
+    if (g->model->layers[il].t[FFN_ROUTER]) return experts(g, il, x, act);
+    struct ggml_tensor *y = ggml_glu_split(g->ctx, linear(g, il, FFN_GATE, FFN_GATE_BIAS, x),
+                                                   linear(g, il, FFN_UP,   FFN_UP_BIAS,   x), act);
+    return linear(g, il, FFN_DOWN, FFN_DOWN_BIAS, y);
 }
 
 /* ---- the end --------------------------------------------------------------------------------------------------- */
@@ -165,7 +193,9 @@ struct ggml_tensor *block_output(struct graph *g, struct ggml_tensor *x) {
     x = block_norm(g, x, g->model->t[OUTPUT_NORM]);
     if (g->shape.embeddings) x = place(g, x, out->embd + row*h->n_embd);
     if (!x) return NULL;
-    x = place(g, ggml_mul_mat(g->ctx, g->model->t[OUTPUT], x), out->logits + row*h->n_vocab);
+    struct ggml_tensor *normed = x;
+    x = place(g, ggml_mul_mat(g->ctx, g->model->t[OUTPUT], normed), out->logits + row*h->n_vocab);
+    x = adapted(g, -1, OUTPUT, x, normed, NULL);
     if (!x || h->final_softcap == 0) return x;
     x = ggml_tanh_inplace(g->ctx, ggml_scale_inplace(g->ctx, x, 1/h->final_softcap));
     return ggml_scale_inplace(g->ctx, x, h->final_softcap);

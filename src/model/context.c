@@ -116,6 +116,7 @@ void llama_free(struct llama_context *ctx) {
     memory_release(&ctx->memory);
     batch_release(&ctx->batch);
     free(ctx->seq_embd);
+    free(ctx->adapters);
     if (ctx->backend) ggml_backend_free(ctx->backend);
     free(ctx);
 }
@@ -215,8 +216,8 @@ void llama_perf_context_reset(struct llama_context *ctx) {
 
 /* What is read of the files' headers, where the mapping has it, and what is kept of it. Strings are kept as long as the file
  * has them, so the size of the metadata is taken for that of its copy. */
-static size_t metadata_bytes(const struct llama_model *m) {
-    size_t bytes = vocab_bytes(m->vocab) + m->h.n_layer*sizeof *m->layers;
+static size_t headers_bytes(const struct llama_model *m) {
+    size_t bytes = 0;
     for (int i = 0; i < m->n_parts; i++) {
         const struct part *p = m->parts + i;
         bytes += gguf_get_meta_size(p->gguf) + ggml_get_mem_size(p->tensors) + (p->file.data ? gguf_get_data_offset(p->gguf) : 0);
@@ -224,14 +225,28 @@ static size_t metadata_bytes(const struct llama_model *m) {
     return bytes;
 }
 
+static size_t metadata_bytes(const struct llama_model *m) {
+    return vocab_bytes(m->vocab) + m->h.n_layer*sizeof *m->layers + headers_bytes(m);
+}
+
+static struct arn_memory with_adapters(struct arn_memory memory, const struct llama_context *ctx) {
+    for (size_t i = 0; i < ctx->n_adapters; i++) {
+        const struct llama_adapter_lora *a = ctx->adapters[i].adapter;
+        memory.weights_mapped  += a->files->bytes_mapped;
+        memory.weights_private += a->files->bytes_private;
+        memory.metadata        += headers_bytes(a->files) + a->model->h.n_layer*sizeof *a->layers;
+    }
+    return memory;
+}
+
 struct arn_memory arn_context_memory(const struct llama_context *ctx) {
-    return (struct arn_memory) {
+    return with_adapters((struct arn_memory) {
         .weights_mapped = ctx->model->bytes_mapped, .weights_private = ctx->model->bytes_private,
         .metadata = metadata_bytes(ctx->model), .kv = memory_bytes(&ctx->memory), .activations = ggml_backend_sched_get_buffer_size(ctx->sched, ctx->backend),
         .activations_lower_bound = ctx->lower_bound,
         .scratch = ctx->scratch, .outputs = ggml_backend_buffer_get_size(ctx->out.buffer),
         .other = ggml_get_mem_size(ctx->graph.ctx) + memory_other_bytes(&ctx->memory),
-    };
+    }, ctx);
 }
 
 bool arn_context_plan(struct llama_context *ctx, arn_plan_visit visit, void *user_data) {

@@ -13,8 +13,13 @@
 
 /* ---- building -------------------------------------------------------------------------------------------------- */
 
-static int64_t most_nodes(const struct llama_model *m) {
-    return 64 + (int64_t) m->h.n_layer*(64 + 2*(int64_t) m->h.n_expert_used);
+enum { NODES_PER_PAIR = 4 };                    /* of an adapter: two products, a scale, a sum */
+
+static size_t most_nodes(const struct llama_context *ctx) {
+    const struct hparams *h = &ctx->model->h;
+    size_t n = 64 + (size_t) h->n_layer*(64 + 2*(size_t) h->n_expert_used);
+    for (size_t i = 0; i < ctx->n_adapters; i++) n += NODES_PER_PAIR*ctx->adapters[i].adapter->n_pairs;
+    return n;
 }
 
 static struct ggml_tensor *input(struct graph *g, enum ggml_type type, int64_t ne0, int64_t ne1, const char *name) {
@@ -44,7 +49,7 @@ static bool inputs(struct graph *g) {
 static bool start(struct graph *g) {
     g->ready = false;
     ggml_reset(g->ctx);
-    g->gf = ggml_new_graph_custom(g->ctx, (size_t) most_nodes(g->model), false);
+    g->gf = ggml_new_graph_custom(g->ctx, most_nodes(g->lctx), false);
     return g->gf != NULL;
 }
 
@@ -134,7 +139,7 @@ bool graph_place(struct llama_context *ctx, int64_t n_tokens) {
 
 bool graph_init(struct llama_context *ctx) {
     struct graph *g = &ctx->graph;
-    const size_t n = (size_t) most_nodes(ctx->model);
+    const size_t n = most_nodes(ctx);
     g->lctx  = ctx;
     g->model = ctx->model;
     g->ctx   = ggml_init((struct ggml_init_params) {
@@ -152,6 +157,16 @@ bool graph_init(struct llama_context *ctx) {
 void graph_release(struct llama_context *ctx) {
     if (ctx->sched) ggml_backend_sched_free(ctx->sched);
     ggml_free(ctx->graph.ctx);
+}
+
+bool graph_replan(struct llama_context *ctx) {
+    struct llama_context before = *ctx;
+    ctx->graph = (struct graph) { 0 };
+    ctx->sched = NULL;
+    const bool ok = graph_init(ctx);
+    graph_release(ok ? &before : ctx);
+    if (!ok) *ctx = before;
+    return ok;
 }
 
 /* ---- running --------------------------------------------------------------------------------------------------- */

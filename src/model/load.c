@@ -371,6 +371,19 @@ struct llama_model *model_open(const char *path) {
     return m;
 }
 
+struct llama_model *model_open_one(const char *path, FILE *stream, ggml_backend_dev_t device) {
+    struct llama_model *m = model_new();
+    if (!m) return NULL;
+    struct part *p = &m->parts[m->n_parts++];
+    m->device = device;
+    return finish(m, (stream ? file_open_stream(&p->file, stream) : file_open(&p->file, path)) && part_parse(p) && part_has_data(p), 0);
+}
+
+bool model_place(struct llama_model *m) {
+    const struct llama_model_params params = llama_model_default_params();
+    return data_place(m, &params);
+}
+
 struct llama_model *llama_model_load_from_splits(const char **paths, size_t n_paths, struct llama_model_params params) {
     if (!paths || !n_paths || !paths[0]) {
         log_error("model: no file given");
@@ -436,6 +449,7 @@ struct llama_model *llama_model_init_from_user(struct gguf_context *metadata,
 
 void llama_model_free(struct llama_model *m) {
     if (!m) return;
+    while (m->adapters) llama_adapter_lora_free(m->adapters);
     vocab_free(m->vocab);
     for (int i = 0; i < m->n_parts; i++) {
         struct part *p = &m->parts[i];

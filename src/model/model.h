@@ -4,6 +4,7 @@
  *
  *   load.c    a file becomes a model: keys.c reads its numbers, weights.c finds its tensors, map.c its bytes
  *   arch/     one file per architecture: its keys, its tensors, its graph put together from blocks.c
+ *   adapter.c low-rank adapters of a model, and which of them a context uses
  *   kv.c      the cache of keys and values and which sequence owns which cell
  *   graph.c   builds, reserves and reuses graphs; context.c owns them; decode.c runs batches through them
  *
@@ -128,6 +129,7 @@ struct llama_model {
     uint64_t            n_params, n_bytes;              /* of all tensors */
     int64_t             load_us;
     bool                vocab_only;
+    struct llama_adapter_lora *adapters;        /* a list, freed with the model */
 };
 
 struct name_index {                             /* tensors of all parts, by name */
@@ -139,9 +141,42 @@ struct name_index {                             /* tensors of all parts, by name
 bool keys_read(struct llama_model *m);                              /* fills m->arch (given its name's key) and m->h */
 bool weights_find(struct llama_model *m, const struct name_index *index);   /* fills m->layers and m->t, types checked */
 const char *model_file_name(const struct llama_model *m);
+bool weight_type_fits(const struct llama_model *m, struct ggml_tensor *t, enum tensor_use use);
 struct llama_model *model_open(const char *path);                   /* its files, and nothing read of them but the headers */
+/* One file alone, by its path or as a stream, likewise; model_place then gives its tensors their data, mapped where possible. */
+struct llama_model *model_open_one(const char *path, FILE *stream, ggml_backend_dev_t device);
+bool model_place(struct llama_model *m);
 bool part_read(const struct part *p, int64_t i, size_t at, void *bytes, size_t size);  /* of tensor i's data, from `at` on */
 bool override_one(struct gguf_context *g, const char *file, const struct llama_model_kv_override *o);   /* one key, set */
+
+/* ---- adapters ---------------------------------------------------------------------------------------------------- */
+
+struct lora_pair {                              /* both or neither; the weight [k, rows] gains scale*B*A */
+    struct ggml_tensor *a, *b;                  /* [k, rank], [rank, rows]; TOKEN_EMBD: [rank, n_vocab], [rank, n_embd] */
+};
+
+struct lora_layer {
+    struct lora_pair t[TENSOR_COUNT];
+};
+
+struct llama_adapter_lora {
+    struct llama_model *model;                  /* whose it is, */
+    struct llama_adapter_lora *next;            /* in the model's list */
+    struct llama_model *files;                  /* the adapter's file: metadata and tensors */
+    float               alpha;                  /* 0: the rank does not count */
+    size_t              n_pairs;
+    struct lora_layer  *layers, whole;          /* [n_layer]; those outside layers */
+    llama_token        *invocation;             /* [n_invocation] or NULL */
+    uint64_t            n_invocation;
+};
+
+struct adapter_use {
+    const struct llama_adapter_lora *adapter;
+    float                            scale;     /* as given, not 0 */
+};
+
+const struct lora_pair *adapter_pair(const struct llama_adapter_lora *a, int il, enum tensor_id id);    /* il < 0: outside layers */
+float adapter_scale(const struct adapter_use *use, const struct lora_pair *p);      /* what B*A is multiplied with */
 
 /* ---- a graph being built ----------------------------------------------------------------------------------------- */
 
@@ -214,6 +249,8 @@ struct llama_context {
     ggml_threadpool_t           pool, pool_batch;   /* the program's, or NULL */
     struct llama_memory_i       memory;
     struct graph                graph;
+    struct adapter_use         *adapters;       /* [n_adapters] */
+    size_t                      n_adapters;
     size_t                      scratch;        /* of the backend, for the reserved graph */
     size_t                      lower_bound;    /* of the reserved graph's activations */
     struct token_list           batch;
@@ -232,6 +269,7 @@ void batch_release(struct token_list *list);
 /* graph.c */
 bool graph_init(struct llama_context *ctx);                 /* the arena, the scheduler, the worst case reserved */
 void graph_release(struct llama_context *ctx);
+bool graph_replan(struct llama_context *ctx);               /* graph_init again; the old plan stays when that fails */
 bool graph_reserve(struct llama_context *ctx);              /* leaves the worst case's plan in the scheduler */
 bool graph_place(struct llama_context *ctx, int64_t n_tokens);   /* the graph of that many tokens on a full cache, with memory */
 bool graph_prepare(struct llama_context *ctx, const struct graph_shape *shape);     /* built or reused, placed */

@@ -61,7 +61,7 @@ static struct ggml_tensor *trial_op(struct ggml_context *ctx, struct ggml_tensor
     }
 }
 
-static bool type_fits(const struct llama_model *m, struct ggml_tensor *t, enum tensor_use use) {
+bool weight_type_fits(const struct llama_model *m, struct ggml_tensor *t, enum tensor_use use) {
     if (use == USE_VECTOR || use == USE_FACTORS) {
         if (t->type == GGML_TYPE_F32) return true;
     } else {
@@ -90,7 +90,7 @@ static bool find(struct llama_model *m, const struct name_index *index, const st
     if (!t && row->or_else == USE_TOKEN_EMBD) {
         t = m->t[TOKEN_EMBD];
         *slot = t;
-        return type_fits(m, t, row->use);
+        return weight_type_fits(m, t, row->use);
     }
     if (!t && row->when == OPTIONAL) return true;
     if (!t) {
@@ -98,7 +98,7 @@ static bool find(struct llama_model *m, const struct name_index *index, const st
         return false;
     }
     *slot = t;
-    return shape_fits(m, t, row, il < 0 ? 0 : il) && type_fits(m, t, row->use);
+    return shape_fits(m, t, row, il < 0 ? 0 : il) && weight_type_fits(m, t, row->use);
 }
 
 bool weights_find(struct llama_model *m, const struct name_index *index) {

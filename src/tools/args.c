@@ -64,12 +64,20 @@ static bool set_level(const struct arg *a, const char *text) {
     return false;
 }
 
+static bool append(const struct arg *a, const char *text) {
+    struct text_list *list = a->target;
+    if (list->n == LIST_MAX) return !usage("%s: given more than %d times", a->name, LIST_MAX);
+    list->items[list->n++] = text;
+    return true;
+}
+
 /* Store one value; false after an error line. */
 static bool store(const struct arg *a, const char *text) {
     double v;
     if (a->kind == ARG_TYPE)  return store_type(a, text);
     if (a->kind == ARG_LEVEL) return set_level(a, text);
     if (a->kind == ARG_TEXT) { *(const char **) a->target = text; return true; }
+    if (a->kind == ARG_LIST) return append(a, text);
     if (!number_ok(a, text, &v)) {
         if (a->least < a->most) usage("%s: '%s' is not %s from %.10g to %.10g", a->name, text, a->kind == ARG_INT ? "a whole number" : "a number", a->least, a->most);
         else                    usage("%s: '%s' is not a number", a->name, text);

@@ -122,7 +122,7 @@ int command_logits(int argc, char **argv) {
         { "-f",    ARG_TEXT, &file, "FILE", "read the prompt from a file (default: from stdin)", 0, 0 },
         { "--top", ARG_INT,  &top,  "K",    "show the K likeliest next tokens (default: 10)", 1, 1 << 24 },
         { "--out", ARG_TEXT, &path, "FILE", "write all logits, little-endian F32, [tokens x vocabulary]", 0, 0 },
-        ARG_COMMON(m), ARG_JSON(m), ARG_END };
+        ARG_COMMON(m), ARG_LORA(m), ARG_JSON(m), ARG_END };
     int status, n = 0;
     if (!args_read("logits", "Show the likeliest next tokens after a prompt.", args, argc, argv, &status)) return status;
     char *read = text_choose("logits", "-p", text, file, &status);

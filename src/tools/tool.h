@@ -14,12 +14,18 @@
 
 /* ---- args.c: options are a table ---- */
 
-enum arg_kind { ARG_FLAG, ARG_INT, ARG_FLOAT, ARG_TEXT, ARG_TYPE, ARG_LEVEL };
+enum arg_kind { ARG_FLAG, ARG_INT, ARG_FLOAT, ARG_TEXT, ARG_TYPE, ARG_LEVEL, ARG_LIST };
+
+enum { LIST_MAX = 16 };             /* far more adapters than are used at once */
+struct text_list {                  /* what an option was given, in order */
+    const char *items[LIST_MAX];
+    int         n;
+};
 
 struct arg {
     const char   *name;         /* "-n", "--temp"; an operand has no dash and comes in order */
     enum arg_kind kind;
-    void         *target;       /* bool, int64_t, double, const char * or enum ggml_type: left as it is when absent; an
+    void         *target;       /* bool, int64_t, double, const char *, enum ggml_type or struct text_list: left as it is when absent; an
                                  * instruction level needs none, it is in force at once */
     const char   *value;        /* how the help calls the value; "[NAME]" marks an operand as optional */
     const char   *help;
@@ -53,6 +59,7 @@ struct model_args {
     const char *model;
     int64_t     n_ctx, n_batch, threads;
     enum ggml_type type_k, type_v;
+    struct text_list lora;                      /* FILE or FILE:SCALE */
     bool        json, verbose;
 };
 #define MODEL_ARGS_DEFAULT { .n_ctx = 0, .n_batch = 512, .type_k = GGML_TYPE_F16, .type_v = GGML_TYPE_F16 }
@@ -64,6 +71,7 @@ struct model_args {
     { "--cache-k", ARG_TYPE, &(m).type_k,  "TYPE",    "type of cached keys: f16, q8_0, f32 (default: f16)", 0, 0 }, \
     { "--cache-v", ARG_TYPE, &(m).type_v,  "TYPE",    "type of cached values (default: f16)", 0, 0 }, \
     ARG_CPU(m)
+#define ARG_LORA(m)     { "--lora", ARG_LIST, &(m).lora, "FILE[:SCALE]", "use this adapter of the model too (scale: 1; may be repeated)", 0, 0 }
 #define ARG_CPU(m) \
     { "--cpu",     ARG_LEVEL, NULL,        "LEVEL",   "instructions to use: portable, avx2, ... (default: the best; all give the same bits)", 0, 0 }, \
     { "--verbose", ARG_FLAG, &(m).verbose, NULL,      "show what the library logs", 0, 0 }
