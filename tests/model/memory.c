@@ -2,7 +2,7 @@
  * and what was there still answers as before. (Loading and making contexts: quiet.c. Vocabularies and samplers:
  * vocab_memory.c.) */
 
-#include "tiny.h"
+#include "tiny_lora.h"
 
 #include "arenite.h"
 #include "interpose.h"
@@ -14,6 +14,8 @@ int main(void) { interpose_used(); return 77; }
 static struct tiny          tiny;
 static struct llama_model  *model;
 static struct llama_context *ctx;
+static struct tiny_lora     lora;
+static struct llama_adapter_lora *adapter;
 static float                want[TINY_VOCAB];       /* logits behind the tokens below */
 static llama_token          tokens[] = { 1, 70, 260, 261, 262, 263, 264 };
 enum { N = sizeof tokens/sizeof *tokens };
@@ -137,6 +139,48 @@ static bool load_stream(void) {
     return m;
 }
 
+static bool load_adapter(void) {
+    struct llama_adapter_lora *a = llama_adapter_lora_init(model, lora.path);
+    llama_adapter_lora_free(a);
+    return a;
+}
+
+/* A context that could not take the adapter goes on without. */
+static bool use_adapter(void) {
+    float scale = 1;
+    const bool ok = llama_set_adapters_lora(ctx, &adapter, 1, &scale) == 0;
+    const long left = fail_at;
+    fail_at = 0;
+    CHECK(!ok || llama_set_adapters_lora(ctx, NULL, 0, NULL) == 0, "%s", tiny_log);
+    fail_at = left;
+    return ok;
+}
+
+/* And one that could not give it back goes on with it. */
+static bool drop_adapter(void) {
+    float scale = 1, before[TINY_VOCAB];
+    const long left = fail_at;
+    fail_at = 0;
+    CHECK(llama_set_adapters_lora(ctx, &adapter, 1, &scale) == 0 && decoded(), "%s", tiny_log);
+    memcpy(before, llama_get_logits_ith(ctx, -1), sizeof before);
+    fail_at = left;
+    const bool ok = llama_set_adapters_lora(ctx, NULL, 0, NULL) == 0;
+    if (ok) return true;
+    CHECK(decoded() && !memcmp(before, llama_get_logits_ith(ctx, -1), sizeof before), "the adapter is half there: %s", tiny_log);
+    CHECK(llama_set_adapters_lora(ctx, NULL, 0, NULL) == 0, "%s", tiny_log);
+    return false;
+}
+
+/* Planned with its adapters, a context computes without allocating. */
+static void decodes_quietly(void) {
+    float scale = 1;
+    ctx = context();
+    if (!ctx || llama_set_adapters_lora(ctx, &adapter, 1, &scale) != 0 || !decoded()) { CHECK(false, "%s", tiny_log); return; }
+    const long before = taken;
+    CHECK(decoded() && taken == before, "%ld allocations with an adapter", taken - before);
+    llama_free(ctx);
+}
+
 static bool chat(void) {
     static const struct llama_chat_message messages[] = { { "system", "be" }, { "user", "hi" } };
     const struct arn_chat c = {
@@ -155,6 +199,7 @@ static const struct { const char *name; bool (*run)(void); bool whole; } rows[] 
     { "state in a file", state_file, true }, { "sequence in a file", sequence_file, true }, { "state in memory", state_memory, true },
     { "batch", batch, false }, { "growing batch", growing_batch, true }, { "plan", plan, true }, { "save", save, false },
     { "load, copied", load_copied, false }, { "load a stream", load_stream, false }, { "chat", chat, false },
+    { "load an adapter", load_adapter, false }, { "use an adapter", use_adapter, true }, { "drop an adapter", drop_adapter, true },
 };
 
 static void every_failure(const char *name, bool (*run)(void), bool whole) {
@@ -190,10 +235,18 @@ int main(void) {
     if (!ctx || !decoded()) return fprintf(stderr, "%s\n", tiny_log), 1;
     memcpy(want, llama_get_logits_ith(ctx, -1), sizeof want);
     llama_free(ctx);
+    lora = lora_new("gemma3", 4, 8, 0);
+    lora_pair(&lora, &tiny, "blk.1.attn_q.weight", GGML_TYPE_F16);
+    lora_pair(&lora, &tiny, "token_embd.weight", GGML_TYPE_F32);
+    lora_write(&lora);
+    adapter = llama_adapter_lora_init(model, lora.path);
+    if (!adapter) return fprintf(stderr, "%s\n", tiny_log), 1;
     const long before = held;
+    decodes_quietly();
     for (size_t i = 0; i < sizeof rows/sizeof *rows; i++) every_failure(rows[i].name, rows[i].run, rows[i].whole);
     CHECK(held == before, "%ld blocks are left in the end", held - before);
     llama_model_free(model);
+    lora_free(&lora);
     tiny_free(&tiny);
     return DONE();
 }

@@ -1,0 +1,375 @@
+/* Low-rank adapters: a model with them answers as the model whose F32 weights have them added, within what the other order of
+ * sums explains; without them, or with scale 0, it has the bits it had; files that do not fit are refused, each with one line
+ * that says why. (Failing allocations: memory.c.) */
+
+#include "tiny_lora.h"
+
+#include "arenite.h"
+
+enum { N = 20, BOUND_PER_MILLION = 5 };         /* of the largest logit; weights are as exact as their sums */
+
+static llama_token tokens[N];
+
+static struct llama_model *load(const struct tiny *t) {
+    tiny_write(t);
+    tiny_log_clear();
+    struct llama_model *m = llama_model_load_from_file(t->path, llama_model_default_params());
+    if (!m) exit(fprintf(stderr, "%s\n", tiny_log));
+    return m;
+}
+
+static struct llama_context *context(struct llama_model *m, int threads) {
+    struct llama_context_params p = llama_context_default_params();
+    p.n_ctx = 64;
+    p.swa_full = false;
+    p.type_k = p.type_v = GGML_TYPE_F32;    /* rounding to halves would make large differences of small ones */
+    p.n_threads = p.n_threads_batch = threads;
+    struct llama_context *ctx = llama_init_from_model(m, p);
+    if (!ctx) exit(fprintf(stderr, "%s\n", tiny_log));
+    return ctx;
+}
+
+static struct llama_adapter_lora *adapter(struct llama_model *m, const struct tiny_lora *l) {
+    lora_write(l);
+    tiny_log_clear();
+    struct llama_adapter_lora *a = llama_adapter_lora_init(m, l->path);
+    if (!a) exit(fprintf(stderr, "%s\n", tiny_log));
+    return a;
+}
+
+/* Logits of all tokens, in steps. */
+static void logits(struct llama_context *ctx, int step, float *out) {
+    llama_memory_clear(llama_get_memory(ctx), true);
+    for (int at = 0; at < N; at += step) {
+        int8_t all[N];
+        const int n = N - at < step ? N - at : step;
+        memset(all, 1, sizeof all);
+        struct llama_batch b = llama_batch_get_one(tokens + at, n);
+        b.logits = all;
+        CHECK(llama_decode(ctx, b) == 0, "%s", tiny_log);
+        for (int i = 0; i < n; i++) memcpy(out + (size_t) (at + i)*TINY_VOCAB, llama_get_logits_ith(ctx, i), TINY_VOCAB*sizeof *out);
+    }
+}
+
+static void check_near(const char *name, const float *got, const float *want) {
+    double largest = 0, worst = 0;
+    for (int i = 0; i < N*TINY_VOCAB; i++) {
+        const double e = fabs((double) got[i] - (double) want[i]), w = fabs((double) want[i]);
+        if (w > largest) largest = w;
+        if (!(e <= worst)) worst = e;
+    }
+    fprintf(stderr, "%s: off by %.2g of %.2g\n", name, worst, largest);
+    CHECK(worst <= largest*BOUND_PER_MILLION*1e-6, "%s: off by %g of %g", name, worst, largest);
+}
+
+static float plain[N*TINY_VOCAB], got[N*TINY_VOCAB], want[N*TINY_VOCAB], again[N*TINY_VOCAB];
+static bool same(const float *a, const float *b) { return !memcmp(a, b, sizeof plain); }
+
+/* ---- values ---------------------------------------------------------------------------------------------------- */
+
+static const char *const dense[]   = { "attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down", NULL };
+static const char *const routed[]  = { "attn_q", "attn_output", "ffn_gate_inp", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps", NULL };
+
+static const struct { const char *name; struct tiny_shape shape; const char *const *blocks; enum ggml_type type; float alpha; } cases[] = {
+    { "llama",    { "llama",  2, 64, 4, 2,  96, 0, 0, 0, GGML_TYPE_F32, false }, dense,  GGML_TYPE_F32, 8 },
+    { "no alpha", { "llama",  2, 64, 4, 2,  96, 0, 0, 0, GGML_TYPE_F32, false }, dense,  GGML_TYPE_F16, 0 },
+    { "experts",  { "llama",  2, 64, 4, 2,  96, 6, 2, 0, GGML_TYPE_F32, false }, routed, GGML_TYPE_F32, 3 },
+    { "gemma3",   { "gemma3", 7, 64, 4, 1,  96, 0, 0, 8, GGML_TYPE_F32, false }, dense,  GGML_TYPE_F16, 2 },
+};
+
+/* The model of a case, with a matrix of its own for the output. */
+static struct tiny model_of(int c) {
+    struct tiny t = tiny_new(cases[c].shape);
+    tiny_tensor(&t, "output.weight", GGML_TYPE_F32, 0, cases[c].shape.n_embd, TINY_VOCAB, 1);
+    return t;
+}
+
+/* Pairs for every kind of weight; the two adapters of a case share some of them. */
+static struct tiny_lora adapter_of(int c, const struct tiny *t, int number) {
+    struct tiny_lora l = lora_new(cases[c].shape.arch, 3 + number, cases[c].alpha, number);
+    for (int il = number; il < cases[c].shape.n_layer; il++) {
+        for (int i = 0; cases[c].blocks[i]; i++) {
+            char name[64];
+            snprintf(name, sizeof name, "blk.%d.%s.weight", il, cases[c].blocks[i]);
+            lora_pair(&l, t, name, cases[c].type);
+        }
+    }
+    lora_pair(&l, t, number ? "output.weight" : "token_embd.weight", cases[c].type);
+    return l;
+}
+
+static void merged(int c, const struct tiny_lora *l, const float *scales, float *out) {
+    struct tiny t = model_of(c);
+    strcat(t.path, ".merged");              /* the other one is mapped */
+    for (int i = 0; i < 2; i++) lora_merge(&l[i], &t, (double) scales[i]);
+    struct llama_model *m = load(&t);
+    struct llama_context *ctx = context(m, 1);
+    logits(ctx, N, out);
+    llama_free(ctx);
+    llama_model_free(m);
+    tiny_free(&t);
+}
+
+static void test_case(int c) {
+    const char *name = cases[c].name;
+    struct tiny t = model_of(c);
+    struct tiny_lora l[2] = { adapter_of(c, &t, 0), adapter_of(c, &t, 1) };
+    struct llama_model *m = load(&t);
+    struct llama_context *ctx = context(m, 1), *threads = context(m, 3);
+    struct llama_adapter_lora *a[] = { adapter(m, &l[0]), adapter(m, &l[1]) };
+    logits(ctx, N, plain);
+    static const float scales[][2] = { { 1, 0 }, { 0, -0.7f }, { 0.5f, 1 }, { 0.25f, 2 } };
+    for (int i = 0; i < 4; i++) {
+        float both[2] = { scales[i][0], scales[i][1] };
+        CHECK(llama_set_adapters_lora(ctx, a, 2, both) == 0, "%s: %s", name, tiny_log);
+        logits(ctx, N, got);
+        CHECK(!same(got, plain), "%s: the adapters change nothing", name);
+        merged(c, l, both, want);
+        check_near(name, got, want);
+        CHECK(llama_set_adapters_lora(threads, a, 2, both) == 0, "%s: %s", name, tiny_log);
+        logits(threads, 1 + 3*i, again);
+        CHECK(same(got, again), "%s: other bits in steps of %d with 3 threads", name, 1 + 3*i);
+    }
+    float none[2] = { 0, 0 };
+    CHECK(llama_set_adapters_lora(ctx, a, 2, none) == 0, "%s: %s", name, tiny_log);
+    logits(ctx, N, got);
+    CHECK(same(got, plain), "%s: scale 0 changes bits", name);
+    CHECK(llama_set_adapters_lora(threads, NULL, 0, NULL) == 0, "%s: %s", name, tiny_log);
+    logits(threads, N, got);
+    CHECK(same(got, plain), "%s: removed adapters change bits", name);
+    llama_free(threads);
+    llama_free(ctx);
+    llama_adapter_lora_free(a[0]);
+    llama_model_free(m);                    /* with a[1] */
+    lora_free(&l[0]);
+    lora_free(&l[1]);
+    tiny_free(&t);
+}
+
+/* One matrix for both: the embeddings' pair changes what is read, the output's the logits, and neither the other. */
+static void test_tied(void) {
+    for (int output = 0; output < 2; output++) {
+        struct tiny t = tiny_new(cases[0].shape), both = tiny_new(cases[0].shape);
+        struct tiny_lora l = lora_new("llama", 4, 2, 0);
+        lora_pair(&l, &t, output ? "output.weight" : "token_embd.weight", GGML_TYPE_F32);
+        struct llama_model *m = load(&t);
+        struct llama_context *ctx = context(m, 1);
+        struct llama_adapter_lora *a = adapter(m, &l);
+        float scale = 1;
+        CHECK(llama_set_adapters_lora(ctx, &a, 1, &scale) == 0, "%s", tiny_log);
+        logits(ctx, N, got);
+        const struct ggml_tensor *embd = ggml_get_tensor(both.ctx, "token_embd.weight");
+        struct ggml_tensor *out = tiny_tensor(&both, "output.weight", GGML_TYPE_F32, 0, embd->ne[0], embd->ne[1], 1);
+        memcpy(out->data, embd->data, ggml_nbytes(embd));
+        lora_merge(&l, &both, 1);
+        llama_free(ctx);
+        llama_model_free(m);
+        m = load(&both);
+        ctx = context(m, 1);
+        logits(ctx, N, want);
+        check_near(output ? "tied, output" : "tied, embeddings", got, want);
+        llama_free(ctx);
+        llama_model_free(m);
+        lora_free(&l);
+        tiny_free(&t);
+        tiny_free(&both);
+    }
+}
+
+/* ---- sets ------------------------------------------------------------------------------------------------------ */
+
+static void test_set(void) {
+    struct tiny t = model_of(0);
+    struct tiny_lora l = adapter_of(0, &t, 0);
+    struct llama_model *m = load(&t), *other = load(&t);
+    struct llama_context *ctx = context(m, 1);
+    struct llama_adapter_lora *a[] = { adapter(m, &l), NULL }, *foreign = adapter(other, &l), *twice[] = { a[0], a[0] };
+    float scales[] = { 1, 0.5f };
+    const struct arn_memory before = arn_context_memory(ctx);
+    CHECK(llama_set_adapters_lora(ctx, a, 1, scales) == 0, "%s", tiny_log);
+    const struct arn_memory with = arn_context_memory(ctx);
+    CHECK(with.weights_mapped + with.weights_private > before.weights_mapped + before.weights_private && with.metadata > before.metadata,
+          "the plan does not count the adapter");
+    logits(ctx, N, want);
+    tiny_log_clear();
+    CHECK(llama_set_adapters_lora(ctx, a, 2, scales) == -1, "no adapter taken");
+    CHECK(llama_set_adapters_lora(ctx, &foreign, 1, scales) == -1, "another model's adapter taken");
+    CHECK(llama_set_adapters_lora(ctx, a, 1, (float[]) { NAN }) == -1, "scale NaN taken");
+    CHECK(llama_set_adapters_lora(ctx, NULL, 1, scales) == -1 && tiny_errors == 4, "%d lines: %s", tiny_errors, tiny_log);
+    logits(ctx, N, got);
+    CHECK(same(got, want), "a refused set changes bits");
+    CHECK(llama_set_adapters_lora(ctx, twice, 2, (float[]) { 0.5f, 1 }) == 0, "%s", tiny_log);
+    logits(ctx, N, got);
+    CHECK(same(got, want), "the last scale does not count");
+    CHECK(llama_set_adapters_lora(ctx, a, 1, scales + 1) == 0, "%s", tiny_log);
+    logits(ctx, N, got);
+    CHECK(!same(got, want), "another scale changes nothing");
+    llama_free(ctx);
+    llama_model_free(m);
+    llama_model_free(other);
+    lora_free(&l);
+    tiny_free(&t);
+}
+
+static void test_metadata(void) {
+    struct tiny t = model_of(0);
+    struct tiny_lora l = adapter_of(0, &t, 0);
+    gguf_set_arr_data(l.g, "adapter.alora.invocation_tokens", GGUF_TYPE_UINT32, (uint32_t[]) { 5, 284 }, 2);
+    tiny_log_clear();
+    struct llama_model *m = load(&t);
+    struct llama_adapter_lora *a = adapter(m, &l);
+    char text[64];
+    CHECK(llama_adapter_meta_count(a) == 4, "%d keys", llama_adapter_meta_count(a));
+    CHECK(llama_adapter_meta_val_str(a, "adapter.type", text, sizeof text) == 4 && !strcmp(text, "lora"), "%s", text);
+    CHECK(llama_adapter_meta_val_str(a, "none", text, sizeof text) == -1, "%s", text);
+    CHECK(llama_adapter_meta_key_by_index(a, 3, text, sizeof text) == 18 && !strcmp(text, "adapter.lora.alpha"), "%s", text);
+    CHECK(llama_adapter_meta_val_str_by_index(a, 1, text, sizeof text) == 5 && !strcmp(text, "llama"), "%s", text);
+    CHECK(llama_adapter_meta_val_str_by_index(a, 4, text, sizeof text) == -1, "%s", text);
+    const llama_token *first = llama_adapter_get_alora_invocation_tokens(a);
+    CHECK(llama_adapter_get_alora_n_invocation_tokens(a) == 2 && first && first[0] == 5 && first[1] == 284, "invocation tokens");
+    FILE *f = fopen(l.path, "rb");
+    struct llama_adapter_lora *stream = f ? llama_adapter_lora_init_from_file_ptr(m, f) : NULL;
+    CHECK(stream && llama_adapter_meta_count(stream) == 4, "%s", tiny_log);
+    if (f) fclose(f);
+    llama_model_free(m);
+    lora_free(&l);
+    tiny_free(&t);
+}
+
+/* ---- wrong files ----------------------------------------------------------------------------------------------- */
+
+static void no_type    (struct tiny_lora *l) { gguf_remove_key(l->g, "general.type"); }
+static void a_model    (struct tiny_lora *l) { gguf_set_val_str(l->g, "general.type", "model"); }
+static void number_type(struct tiny_lora *l) { gguf_set_val_u32(l->g, "adapter.type", 1); }
+static void other_type (struct tiny_lora *l) { gguf_set_val_str(l->g, "adapter.type", "prompt"); }
+static void other_arch (struct tiny_lora *l) { gguf_set_val_str(l->g, "general.architecture", "gemma3"); }
+static void alpha_inf  (struct tiny_lora *l) { gguf_set_val_f32(l->g, "adapter.lora.alpha", INFINITY); }
+static void alpha_u32  (struct tiny_lora *l) { gguf_set_val_u32(l->g, "adapter.lora.alpha", 4); }
+static void token_high (struct tiny_lora *l) { gguf_set_arr_data(l->g, "adapter.alora.invocation_tokens", GGUF_TYPE_UINT32, (uint32_t[]) { TINY_VOCAB }, 1); }
+static void token_text (struct tiny_lora *l) { gguf_set_val_str(l->g, "adapter.alora.invocation_tokens", "a"); }
+static void half(struct tiny_lora *l, const char *name, const char *end, int64_t ne0, int64_t ne1) { lora_half(l, name, end, GGML_TYPE_F32, ne0, ne1, 1); }
+static void pair(struct tiny_lora *l, const char *name, int64_t k, int64_t rank_a, int64_t rank_b, int64_t rows) {
+    half(l, name, "a", k, rank_a);
+    half(l, name, "b", rank_b, rows);
+}
+static void width      (struct tiny_lora *l) { pair(l, "blk.0.ffn_up.weight", 65, 4, 4, 96); }
+static void rows       (struct tiny_lora *l) { pair(l, "blk.0.ffn_up.weight", 64, 4, 4, 95); }
+static void ranks      (struct tiny_lora *l) { pair(l, "blk.0.ffn_up.weight", 64, 4, 5, 96); }
+static void turned     (struct tiny_lora *l) { pair(l, "blk.0.ffn_up.weight", 4, 64, 96, 4); }
+static void embedding  (struct tiny_lora *l) { pair(l, "token_embd.weight", 64, 4, 4, TINY_VOCAB); }
+static void only_a     (struct tiny_lora *l) { half(l, "blk.0.ffn_up.weight", "a", 64, 4); }
+static void only_b     (struct tiny_lora *l) { half(l, "blk.0.ffn_up.weight", "b", 4, 96); }
+static void norm       (struct tiny_lora *l) { pair(l, "blk.0.attn_norm.weight", 64, 4, 4, 1); }
+static void layer      (struct tiny_lora *l) { pair(l, "blk.2.ffn_up.weight", 64, 4, 4, 96); }
+static void layer_zero (struct tiny_lora *l) { pair(l, "blk.00.ffn_up.weight", 64, 4, 4, 96); }
+static void layer_large(struct tiny_lora *l) { pair(l, "blk.99999999999999999999.ffn_up.weight", 64, 4, 4, 96); }
+static void expert     (struct tiny_lora *l) { pair(l, "blk.0.ffn_up_exps.weight", 64, 4, 4, 96); }
+static void half_c     (struct tiny_lora *l) { half(l, "blk.0.ffn_up.weight", "c", 64, 4); }
+
+static const struct { const char *name; void (*spoil)(struct tiny_lora *l); const char *says; } wrong[] = {
+    { "no type",          no_type,     "general.type is missing" },
+    { "a model",          a_model,     "general.type is \"model\", wanted \"adapter\"" },
+    { "type, a number",   number_type, "adapter.type is no text" },
+    { "other type",       other_type,  "adapter.type is \"prompt\", wanted \"lora\"" },
+    { "other model",      other_arch,  "general.architecture is \"gemma3\", wanted \"llama\"" },
+    { "alpha infinite",   alpha_inf,   "adapter.lora.alpha" },
+    { "alpha whole",      alpha_u32,   "adapter.lora.alpha" },
+    { "unknown token",    token_high,  "invocation_tokens" },
+    { "token as text",    token_text,  "invocation_tokens" },
+    { "width",            width,       "blk.0.ffn_up.weight.lora_a has shape [65, 4, 1, 1], wanted [64, 4, 1, 1]" },
+    { "rows",             rows,        "blk.0.ffn_up.weight.lora_b has shape [4, 95, 1, 1], wanted [4, 96, 1, 1]" },
+    { "ranks",            ranks,       "blk.0.ffn_up.weight.lora_a has shape [64, 4, 1, 1], wanted [64, 5, 1, 1]" },
+    { "turned",           turned,      "blk.0.ffn_up.weight.lora_a has shape" },
+    { "embedding",        embedding,   "token_embd.weight.lora_a has shape" },
+    { "no b",             only_a,      "blk.0.ffn_up.weight.lora_a is there without its other half" },
+    { "no a",             only_b,      "blk.0.ffn_up.weight.lora_b is there without its other half" },
+    { "norm",             norm,        "no matrix blk.0.attn_norm.weight" },
+    { "layer",            layer,       "no matrix blk.2.ffn_up.weight" },
+    { "layer 00",         layer_zero,  "no matrix blk.00.ffn_up.weight" },
+    { "layer, large",     layer_large, "no matrix blk.9999" },
+    { "expert",           expert,      "no matrix blk.0.ffn_up_exps.weight" },
+    { "third half",       half_c,      "lora_c ends neither in" },
+};
+
+static void refused(struct llama_model *m, const char *path, const char *name, const char *says) {
+    tiny_log_clear();
+    struct llama_adapter_lora *a = llama_adapter_lora_init(m, path);
+    CHECK(!a && tiny_errors == 1 && strstr(tiny_log, says), "%s: %s, %d lines: %s", name, a ? "taken" : "refused", tiny_errors, tiny_log);
+    llama_adapter_lora_free(a);
+}
+
+static struct tiny_lora sound(const struct tiny *t) {
+    struct tiny_lora l = lora_new("llama", 4, 8, 0);
+    lora_pair(&l, t, "blk.0.attn_q.weight", GGML_TYPE_F32);
+    return l;
+}
+
+static void test_wrong(void) {
+    struct tiny t = tiny_new(cases[0].shape);
+    struct llama_model *m = load(&t);
+    for (size_t i = 0; i < sizeof wrong/sizeof *wrong; i++) {
+        struct tiny_lora l = sound(&t);
+        wrong[i].spoil(&l);
+        lora_write(&l);
+        refused(m, l.path, wrong[i].name, wrong[i].says);
+        lora_free(&l);
+    }
+    struct tiny_lora none = lora_new("llama", 4, 8, 0);
+    lora_write(&none);
+    refused(m, none.path, "no tensors", "no pair of tensors");
+    lora_free(&none);
+    refused(m, "/tmp/tiny-lora-none", "no file", "/tmp/tiny-lora-none");
+    refused(m, t.path, "the model itself", "general.type is missing");
+    refused(m, NULL, "no name", "no file given");
+    refused(NULL, t.path, "no model", "no model");
+    llama_model_free(m);
+    tiny_free(&t);
+}
+
+/* Cut anywhere, a file is refused. */
+static void test_truncated(void) {
+    struct tiny t = tiny_new(cases[0].shape);
+    struct llama_model *m = load(&t);
+    struct tiny_lora l = sound(&t);
+    const size_t size = gguf_get_meta_size(l.g) + gguf_get_tensor_offset(l.g, 1) + gguf_get_tensor_size(l.g, 1);
+    for (size_t n = size; n-- > 0; n -= n % 13 < n ? n % 13 : n) {
+        lora_write(&l);
+        if (truncate(l.path, (off_t) n)) exit(fprintf(stderr, "%s: cannot be cut\n", l.path));
+        tiny_log_clear();
+        struct llama_adapter_lora *a = llama_adapter_lora_init(m, l.path);
+        CHECK(!a && tiny_errors > 0, "%zu of %zu bytes: %s", n, size, tiny_log);
+    }
+    llama_model_free(m);
+    lora_free(&l);
+    tiny_free(&t);
+}
+
+/* A norm that was trained as well is left out, with a warning. */
+static void test_norm_left_out(void) {
+    struct tiny t = tiny_new(cases[0].shape);
+    struct llama_model *m = load(&t);
+    struct tiny_lora l = sound(&t);
+    struct ggml_tensor *w = ggml_new_tensor_1d(l.ctx, GGML_TYPE_F32, 64);
+    memset(w->data, 0, ggml_nbytes(w));
+    gguf_add_tensor(l.g, ggml_set_name(w, "blk.0.attn_norm.weight"));
+    adapter(m, &l);
+    CHECK(!tiny_errors && strstr(tiny_log, "blk.0.attn_norm.weight is not used"), "%s", tiny_log);
+    llama_model_free(m);
+    lora_free(&l);
+    tiny_free(&t);
+}
+
+int main(void) {
+    uint64_t seed = 7;
+    llama_log_set(tiny_catch, NULL);
+    ggml_log_set(tiny_catch, NULL);
+    for (int i = 0; i < N; i++) tokens[i] = i ? (llama_token) (3 + rnd_u64(&seed) % (TINY_VOCAB - 3)) : 1;
+    for (int c = 0; c < (int) (sizeof cases/sizeof *cases); c++) test_case(c);
+    test_tied();
+    test_set();
+    test_metadata();
+    test_wrong();
+    test_truncated();
+    test_norm_left_out();
+    return DONE();
+}
