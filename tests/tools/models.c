@@ -1,7 +1,7 @@
 /* Writes the files that the transcripts of the command line tool are about into the working directory: small models, whole
  * and damaged, each named after what it is. */
 
-#include "model/tiny.h"
+#include "model/tiny_lora.h"
 
 static const char template[] =
     "{% for m in messages %}[{{ m['role'] }}]{{ m['content'] }}\n{% endfor %}{% if add_generation_prompt %}[assistant]{% endif %}";
@@ -39,9 +39,20 @@ static void long_token(struct tiny *t) {
     gguf_free(g);
 }
 
+static void adapter_file(const struct tiny *t) {
+    struct tiny_lora l = lora_new("llama", 4, 8, 0);
+    snprintf(l.path, sizeof l.path, "lora.gguf");
+    lora_pair(&l, t, "blk.0.attn_v.weight", GGML_TYPE_F32);
+    lora_pair(&l, t, "blk.0.ffn_down.weight", GGML_TYPE_F16);
+    lora_write(&l);
+    gguf_free(l.g);
+    ggml_free(l.ctx);
+}
+
 static void llama_models(void) {
     struct tiny t = tiny_new(tiny_llama());
     write_as(&t, "plain.gguf");
+    adapter_file(&t);
     gguf_set_val_str(t.g, "tokenizer.chat_template", template);
     write_as(&t, "tiny.gguf");
     long_token(&t);
