@@ -82,7 +82,7 @@ static struct value strip(struct value v, const struct str *set, int sides) {
 static struct value strip_args(struct jinja *j, struct value self, const struct args *a, int sides) {
     const struct value chars = arg(a, 0, "chars", v_none());
     if (chars.kind == NONE || chars.kind == UNDEFINED) return strip(self, NULL, sides);
-    if (chars.kind != STRING) jinja_fail(j, "characters to strip must be a string");
+    if (chars.kind != STRING) { jinja_fail(j, "characters to strip must be a string"); return self; }
     return strip(self, &chars.s, sides);
 }
 
