@@ -131,6 +131,7 @@ static bool close_level(struct matcher *m, struct level *to) {
 /* ---- steps ----------------------------------------------------------------------------------------------------------- */
 
 static bool takes(const struct grammar *g, uint32_t node, uint32_t low, uint32_t high) {
+    if (g->nodes[node].n == 0) return false;    /* there may be no ranges at all */
     const struct code_range *r = g->ranges + g->nodes[node].at;
     uint32_t from = 0, n = g->nodes[node].n;
     while (n > 0) {                             /* the first range that does not end below low */

@@ -49,7 +49,7 @@ static void assign(struct jinja *j, const struct node *target, struct value v) {
 /* ---- attributes, items, slices ---- */
 
 static struct value bound_method(struct jinja *j, struct value v, struct str name) {
-    const builtin f = method_find(v.kind, name);
+    const builtin f = v.kind == FUNCTION ? NULL : method_find(v.kind, name);        /* those of a loop come with it (loop_value) */
     if (!f) return undefined;
     struct func *fn = jinja_alloc(j, sizeof *fn);
     struct value *self = jinja_alloc(j, sizeof *self);
