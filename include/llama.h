@@ -622,6 +622,10 @@ LLAMA_API const llama_token *llama_adapter_get_alora_invocation_tokens(const str
  * model's, a scale is not finite, no memory. */
 LLAMA_API int32_t llama_set_adapters_lora(struct llama_context *ctx, struct llama_adapter_lora **adapters, size_t
     n_adapters, float *scales);
+/* The context adds a vector of n_embd elements, the model's width, to what each layer from il_start to il_end, both included,
+ * returns: data has those of layers 1, 2, ... one after the other, len elements in all, and is copied. Layer 0 gets none, nor do
+ * layers that data has none for. Each call replaces the vectors of the last; data NULL removes them. As with adapters, what is in
+ * the memory stays as it was computed. 0; or -1 after a line of log and nothing changed: n_embd is another, no memory. */
 LLAMA_API int32_t llama_set_adapter_cvec(struct llama_context *ctx, const float *data, size_t len, int32_t n_embd,
     int32_t il_start, int32_t il_end);
 

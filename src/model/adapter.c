@@ -1,5 +1,5 @@
 /* Low-rank adapters (Hu et al. 2021, "LoRA: Low-Rank Adaptation of Large Language Models"): files that add scale*B*A to
- * weights of a model, and which of them a context computes with.
+ * weights of a model, and which of them a context computes with; and control vectors, which a context adds between layers.
  *
  * A file's tensors are NAME.lora_a and NAME.lora_b for the model's NAME; every one is checked against the model's here, so
  * that graphs need not. The weights themselves are never changed: blocks.c adds B(scale*(A x)) where it multiplies by one.
@@ -277,5 +277,46 @@ int32_t llama_set_adapters_lora(struct llama_context *ctx, struct llama_adapter_
         ctx->n_adapters = n_before;
     }
     free(ok ? before : uses);
+    return ok ? 0 : -1;
+}
+
+/* ---- control vectors ------------------------------------------------------------------------------------------- */
+
+/* Which layers get one: of 1, 2, ... those that are asked for, given, and in the model. */
+static bool control_range(const struct llama_context *ctx, size_t len, int32_t n_embd, int32_t il_start, int32_t il_end, struct control *c) {
+    const struct hparams *h = &ctx->model->h;
+    if (n_embd < 0 || (uint32_t) n_embd != h->n_embd) {
+        log_error("%s: control vectors have %d elements, wanted %u", model_file_name(ctx->model), n_embd, h->n_embd);
+        return false;
+    }
+    const size_t given = len/h->n_embd, layers = given < h->n_layer - 1 ? given + 1 : h->n_layer;
+    c->begin = il_start > 1 ? il_start : 1;
+    c->end   = il_end < (int) layers ? il_end + (il_end >= 0) : (int) layers;
+    if (c->begin >= c->end) c->begin = c->end = 0;
+    return true;
+}
+
+static bool control_alloc(const struct llama_context *ctx, struct control *c) {
+    const size_t size = (size_t) ctx->model->h.n_embd*(size_t) (c->end - 1)*sizeof(float);
+    c->buffer = ggml_backend_buft_alloc_buffer(ggml_backend_get_default_buffer_type(ctx->backend), size);
+    if (c->buffer) c->data = ggml_backend_buffer_get_base(c->buffer);
+    else log_error("%s: out of memory for control vectors", model_file_name(ctx->model));
+    return c->buffer;
+}
+
+/* Other vectors for the same layers take the place of the old ones; other layers need another plan. */
+int32_t llama_set_adapter_cvec(struct llama_context *ctx, const float *data, size_t len, int32_t n_embd, int32_t il_start, int32_t il_end) {
+    struct control c = { 0 };
+    const struct control before = ctx->control;
+    if (data && !control_range(ctx, len, n_embd, il_start, il_end, &c)) return -1;
+    const bool same = c.begin == before.begin && c.end == before.end;
+    if (same)                                     c = before;
+    else if (c.end && !control_alloc(ctx, &c))    return -1;
+    if (c.end) memcpy(c.data, data, (size_t) n_embd*(size_t) (c.end - 1)*sizeof *data);
+    ctx->control = c;
+    const bool ok = same || graph_replan(ctx);
+    if (!ok) ctx->control = before;
+    const ggml_backend_buffer_t unused = same ? NULL : ok ? before.buffer : c.buffer;
+    if (unused) ggml_backend_buffer_free(unused);
     return ok ? 0 : -1;
 }

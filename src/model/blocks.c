@@ -184,6 +184,17 @@ struct ggml_tensor *block_ffn(struct graph *g, int il, struct ggml_tensor *x, en
     return linear(g, il, FFN_DOWN, FFN_DOWN_BIAS, y);
 }
 
+/* ---- the end of a layer ------------------------------------------------------------------------------------------ */
+
+struct ggml_tensor *block_control(struct graph *g, int il, struct ggml_tensor *x) {
+    const struct control *c = &g->lctx->control;
+    const int64_t n = g->model->h.n_embd;
+    if (!x || il < c->begin || il >= c->end) return x;
+    struct ggml_tensor *v = ggml_new_tensor_1d(g->ctx, GGML_TYPE_F32, n);
+    if (!v || ggml_backend_tensor_alloc(c->buffer, v, c->data + (il - 1)*n) != GGML_STATUS_SUCCESS) return NULL;
+    return ggml_add(g->ctx, x, v);
+}
+
 /* ---- the end --------------------------------------------------------------------------------------------------- */
 
 struct ggml_tensor *block_output(struct graph *g, struct ggml_tensor *x) {

@@ -117,6 +117,7 @@ void llama_free(struct llama_context *ctx) {
     batch_release(&ctx->batch);
     free(ctx->seq_embd);
     free(ctx->adapters);
+    if (ctx->control.buffer) ggml_backend_buffer_free(ctx->control.buffer);
     if (ctx->backend) ggml_backend_free(ctx->backend);
     free(ctx);
 }
@@ -236,6 +237,7 @@ static struct arn_memory with_adapters(struct arn_memory memory, const struct ll
         memory.weights_private += a->files->bytes_private;
         memory.metadata        += headers_bytes(a->files) + a->model->h.n_layer*sizeof *a->layers;
     }
+    if (ctx->control.buffer) memory.other += ggml_backend_buffer_get_size(ctx->control.buffer);
     return memory;
 }
 

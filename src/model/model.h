@@ -4,7 +4,7 @@
  *
  *   load.c    a file becomes a model: keys.c reads its numbers, weights.c finds its tensors, map.c its bytes
  *   arch/     one file per architecture: its keys, its tensors, its graph put together from blocks.c
- *   adapter.c low-rank adapters of a model, and which of them a context uses
+ *   adapter.c low-rank adapters of a model; which of them a context uses, and its control vectors
  *   kv.c      the cache of keys and values and which sequence owns which cell
  *   graph.c   builds, reserves and reuses graphs; context.c owns them; decode.c runs batches through them
  *
@@ -212,6 +212,7 @@ struct ggml_tensor *block_attention(struct graph *g, int il, struct ggml_tensor 
 struct ggml_tensor *block_residual(struct graph *g, int il, struct ggml_tensor *x);     /* last layer: outputs only */
 struct ggml_tensor *block_ffn(struct graph *g, int il, struct ggml_tensor *x, enum ggml_glu_op act);    /* or experts */
 struct ggml_tensor *block_rope(struct graph *g, int il, struct ggml_tensor *x, struct ggml_tensor *pos);  /* [size, heads, n] */
+struct ggml_tensor *block_control(struct graph *g, int il, struct ggml_tensor *x);      /* a layer's result, with its control vector */
 struct ggml_tensor *block_output(struct graph *g, struct ggml_tensor *x);               /* [n_vocab, n_outputs] */
 
 /* ---- a context ---------------------------------------------------------------------------------------------------- */
@@ -219,6 +220,12 @@ struct ggml_tensor *block_output(struct graph *g, struct ggml_tensor *x);       
 struct rope_numbers {                           /* as ggml_rope_ext takes them */
     int   n_ctx_orig;
     float scale, ext_factor, attn_factor, beta_fast, beta_slow;
+};
+
+struct control {                                /* vectors that are added to what layers begin .. end - 1 return */
+    ggml_backend_buffer_t buffer;               /* NULL: none, then begin and end are 0 */
+    float                *data;                 /* [n_embd, n_layer - 1]: those of layers 1, 2, ... */
+    int                   begin, end;
 };
 
 struct output_rows {                            /* where results of the last batch lie; rows in order of the batch */
@@ -251,6 +258,7 @@ struct llama_context {
     struct graph                graph;
     struct adapter_use         *adapters;       /* [n_adapters] */
     size_t                      n_adapters;
+    struct control              control;
     size_t                      scratch;        /* of the backend, for the reserved graph */
     size_t                      lower_bound;    /* of the reserved graph's activations */
     struct token_list           batch;

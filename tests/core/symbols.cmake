@@ -1,8 +1,8 @@
 # The shared objects export what the headers declare, nothing less and nothing more:
 #   cmake -DNM=nm -DLIBRARIES="libggml.so libllama.so" -DSOURCE=<root> -P symbols.cmake
 cmake_minimum_required(VERSION 3.18)
-# declared for programs that are compiled against the whole interface, and not built: training of models, control vectors
-set(not_built "^(llama_opt_.*|llama_set_adapter_cvec)$")
+# declared for programs that are compiled against the whole interface, and not built: training of models
+set(not_built "^llama_opt_.*$")
 # what a macro declares, one family for every type: (de)quantize_<type>
 set(families "^(dequantize_row|quantize_row|quantize)_[a-z0-9_]+[KSM]?(_ref)?$")
 

@@ -1,10 +1,13 @@
 /* Low-rank adapters: a model with them answers as the model whose F32 weights have them added, within what the other order of
  * sums explains; without them, or with scale 0, it has the bits it had; files that do not fit are refused, each with one line
- * that says why. (Failing allocations: memory.c.) */
+ * that says why. Control vectors: a model with them answers as one whose layers have them as a bias of their last product.
+ * (Failing allocations: memory.c.) */
 
 #include "tiny_lora.h"
 
 #include "arenite.h"
+
+#include <limits.h>
 
 enum { N = 20, BOUND_PER_MILLION = 5 };         /* of the largest logit; weights are as exact as their sums */
 
@@ -359,6 +362,104 @@ static void test_norm_left_out(void) {
     tiny_free(&t);
 }
 
+/* ---- control vectors ------------------------------------------------------------------------------------------- */
+
+enum { CONTROL_LAYERS = 4, CONTROL_WIDTH = 64 };
+static const struct tiny_shape control_shape = { "llama", CONTROL_LAYERS, CONTROL_WIDTH, 4, 2, 96, 0, 0, 0, GGML_TYPE_F32, false };
+
+/* The logits of the model whose layers first .. last have vectors as a bias; layer 1's vector comes first. */
+static void biased(const float *vectors, int first, int last, float *out) {
+    struct tiny t = tiny_new(control_shape);
+    strcat(t.path, ".biased");
+    for (int il = first; il <= last; il++) {
+        char name[64];
+        snprintf(name, sizeof name, "blk.%d.ffn_down.bias", il);
+        memcpy(tiny_tensor(&t, name, GGML_TYPE_F32, 0, CONTROL_WIDTH, 1, 1)->data, vectors + (il - 1)*CONTROL_WIDTH, CONTROL_WIDTH*sizeof *vectors);
+    }
+    struct llama_model *m = load(&t);
+    struct llama_context *ctx = context(m, 1);
+    logits(ctx, N, out);
+    llama_free(ctx);
+    llama_model_free(m);
+    tiny_free(&t);
+}
+
+static const struct { const char *name; size_t len; int start, end, first, last; } ranges[] = {
+    { "all",                   3*CONTROL_WIDTH,     1,       3,         1,  3 },
+    { "all, and more",         3*CONTROL_WIDTH,     INT_MIN, INT_MAX,   1,  3 },
+    { "the last",              3*CONTROL_WIDTH,     3,       3,         3,  3 },
+    { "two",                   3*CONTROL_WIDTH,     0,       2,         1,  2 },
+    { "one and a half given",  3*CONTROL_WIDTH/2,   1,       3,         1,  1 },
+    { "more given",            4*CONTROL_WIDTH,     2,       9,         2,  3 },
+    { "layer 0",               3*CONTROL_WIDTH,     0,       0,         1,  0 },
+    { "none",                  3*CONTROL_WIDTH,     3,       2,         1,  0 },
+    { "before the first",      3*CONTROL_WIDTH,     INT_MIN, INT_MIN,   1,  0 },
+    { "after the last",        3*CONTROL_WIDTH,     4,       INT_MAX,   1,  0 },
+    { "none given",            CONTROL_WIDTH - 1,   1,       3,         1,  0 },
+};
+
+static void test_control(void) {
+    static float vectors[4*CONTROL_WIDTH];
+    uint64_t seed = 3;
+    struct tiny t = tiny_new(control_shape);
+    struct llama_model *m = load(&t);
+    struct llama_context *ctx = context(m, 1), *threads = context(m, 3);
+    logits(ctx, N, plain);
+    for (size_t i = 0; i < sizeof ranges/sizeof *ranges; i++) {
+        const char *name = ranges[i].name;
+        for (int j = 0; j < 4*CONTROL_WIDTH; j++) vectors[j] = rnd_f32(&seed);      /* "all" twice: others for the same layers */
+        CHECK(llama_set_adapter_cvec(ctx, vectors, ranges[i].len, CONTROL_WIDTH, ranges[i].start, ranges[i].end) == 0, "%s: %s", name, tiny_log);
+        CHECK(llama_set_adapter_cvec(threads, vectors, ranges[i].len, CONTROL_WIDTH, ranges[i].start, ranges[i].end) == 0, "%s: %s", name, tiny_log);
+        logits(ctx, N, got);
+        logits(threads, 3, again);
+        CHECK(same(got, again), "%s: other bits in steps of 3 with 3 threads", name);
+        CHECK(same(got, plain) == (ranges[i].last < ranges[i].first), "%s: the vectors count where they should not, or do not", name);
+        biased(vectors, ranges[i].first, ranges[i].last, want);
+        check_near(name, got, want);
+    }
+    CHECK(llama_set_adapter_cvec(ctx, vectors, 3*CONTROL_WIDTH, CONTROL_WIDTH, 1, 3) == 0, "%s", tiny_log);
+    logits(ctx, N, want);
+    tiny_log_clear();
+    CHECK(llama_set_adapter_cvec(ctx, vectors, 3*CONTROL_WIDTH, CONTROL_WIDTH - 1, 1, 3) == -1 && tiny_errors == 1, "another width: %s", tiny_log);
+    CHECK(llama_set_adapter_cvec(ctx, vectors, 3*CONTROL_WIDTH, -CONTROL_WIDTH, 1, 3) == -1 && tiny_errors == 2, "a width below 0: %s", tiny_log);
+    logits(ctx, N, got);
+    CHECK(same(got, want), "a refused call changes bits");
+    CHECK(llama_set_adapter_cvec(ctx, NULL, 0, 0, 0, 0) == 0, "%s", tiny_log);
+    logits(ctx, N, got);
+    CHECK(same(got, plain), "removed vectors change bits");
+    llama_free(threads);
+    llama_free(ctx);
+    llama_model_free(m);
+    tiny_free(&t);
+}
+
+/* Vectors and adapters at once, in a model with a window: the bits do not depend on how it is computed, nor on who came first. */
+static void test_control_and_adapter(void) {
+    static float vectors[6*64];
+    uint64_t seed = 4;
+    struct tiny t = model_of(3);
+    struct tiny_lora l = adapter_of(3, &t, 0);
+    struct llama_model *m = load(&t);
+    struct llama_context *ctx[] = { context(m, 1), context(m, 2) };
+    struct llama_adapter_lora *a = adapter(m, &l);
+    float scale = 1;
+    for (int j = 0; j < 6*64; j++) vectors[j] = rnd_f32(&seed);
+    CHECK(llama_set_adapters_lora(ctx[0], &a, 1, &scale) == 0, "%s", tiny_log);
+    logits(ctx[0], N, plain);
+    for (int i = 0; i < 2; i++) CHECK(llama_set_adapter_cvec(ctx[i], vectors, 6*64, 64, 1, 6) == 0, "%s", tiny_log);
+    logits(ctx[1], N, again);
+    CHECK(llama_set_adapters_lora(ctx[1], &a, 1, &scale) == 0, "%s", tiny_log);
+    logits(ctx[0], N, want);
+    logits(ctx[1], 1, got);
+    CHECK(same(got, want), "other bits in steps of 1, or in another order");
+    CHECK(!same(plain, want) && !same(again, want), "one of both does not count");
+    llama_free(ctx[0]);
+    llama_free(ctx[1]);
+    llama_model_free(m);
+    lora_free(&l);
+    tiny_free(&t);
+}
+
 int main(void) {
     uint64_t seed = 7;
     llama_log_set(tiny_catch, NULL);
@@ -371,5 +472,7 @@ int main(void) {
     test_wrong();
     test_truncated();
     test_norm_left_out();
+    test_control();
+    test_control_and_adapter();
     return DONE();
 }

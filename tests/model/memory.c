@@ -171,11 +171,22 @@ static bool drop_adapter(void) {
     return false;
 }
 
+static float control[64];
+
+static bool use_control(void) {
+    const bool ok = llama_set_adapter_cvec(ctx, control, 64, 64, 1, 1) == 0;
+    const long left = fail_at;
+    fail_at = 0;
+    CHECK(!ok || llama_set_adapter_cvec(ctx, NULL, 0, 0, 0, 0) == 0, "%s", tiny_log);
+    fail_at = left;
+    return ok;
+}
+
 /* Planned with its adapters, a context computes without allocating. */
 static void decodes_quietly(void) {
     float scale = 1;
     ctx = context();
-    if (!ctx || llama_set_adapters_lora(ctx, &adapter, 1, &scale) != 0 || !decoded()) { CHECK(false, "%s", tiny_log); return; }
+    if (!ctx || llama_set_adapters_lora(ctx, &adapter, 1, &scale) != 0 || llama_set_adapter_cvec(ctx, control, 64, 64, 1, 1) != 0 || !decoded()) { CHECK(false, "%s", tiny_log); return; }
     const long before = taken;
     CHECK(decoded() && taken == before, "%ld allocations with an adapter", taken - before);
     llama_free(ctx);
@@ -200,6 +211,7 @@ static const struct { const char *name; bool (*run)(void); bool whole; } rows[] 
     { "batch", batch, false }, { "growing batch", growing_batch, true }, { "plan", plan, true }, { "save", save, false },
     { "load, copied", load_copied, false }, { "load a stream", load_stream, false }, { "chat", chat, false },
     { "load an adapter", load_adapter, false }, { "use an adapter", use_adapter, true }, { "drop an adapter", drop_adapter, true },
+    { "control vectors", use_control, true },
 };
 
 static void every_failure(const char *name, bool (*run)(void), bool whole) {
@@ -235,6 +247,7 @@ int main(void) {
     if (!ctx || !decoded()) return fprintf(stderr, "%s\n", tiny_log), 1;
     memcpy(want, llama_get_logits_ith(ctx, -1), sizeof want);
     llama_free(ctx);
+    for (int i = 0; i < 64; i++) control[i] = (float) i;
     lora = lora_new("gemma3", 4, 8, 0);
     lora_pair(&lora, &tiny, "blk.1.attn_q.weight", GGML_TYPE_F16);
     lora_pair(&lora, &tiny, "token_embd.weight", GGML_TYPE_F32);

@@ -40,7 +40,7 @@ static struct ggml_tensor *build(struct graph *g) {
         struct ggml_tensor *y = block_attention(g, il, block_norm(g, x, w[ATTN_NORM]));
         x = ggml_add(g->ctx, block_norm(g, y, w[ATTN_POST_NORM]), block_residual(g, il, x));
         y = block_ffn(g, il, block_norm(g, x, w[FFN_NORM]), GGML_GLU_OP_GEGLU);
-        x = ggml_add(g->ctx, block_norm(g, y, w[FFN_POST_NORM]), x);
+        x = block_control(g, il, ggml_add(g->ctx, block_norm(g, y, w[FFN_POST_NORM]), x));
     }
     return block_output(g, x);
 }

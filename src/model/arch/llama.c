@@ -38,7 +38,7 @@ static struct ggml_tensor *build(struct graph *g) {
         struct ggml_tensor *y = block_attention(g, il, block_norm(g, x, w[ATTN_NORM]));
         x = ggml_add(g->ctx, y, block_residual(g, il, x));
         y = block_ffn(g, il, block_norm(g, x, w[FFN_NORM]), GGML_GLU_OP_SWIGLU);
-        x = ggml_add(g->ctx, y, x);
+        x = block_control(g, il, ggml_add(g->ctx, y, x));
     }
     return block_output(g, x);
 }
