@@ -347,6 +347,43 @@ static void test_truncated(void) {
     tiny_free(&t);
 }
 
+/* Some bytes changed, anywhere: refused with a line, or taken and then computed with. */
+static void test_damaged(void) {
+    struct tiny t = tiny_new(cases[0].shape);
+    struct llama_model *m = load(&t);
+    struct llama_context *ctx = context(m, 1);
+    struct tiny_lora l = sound(&t);
+    static unsigned char whole[8192], bytes[8192];
+    lora_write(&l);
+    FILE *f = fopen(l.path, "rb");
+    const size_t size = f ? fread(whole, 1, sizeof whole, f) : 0;
+    if (f) fclose(f);
+    uint64_t seed = 11;
+    int taken = 0;
+    CHECK(size > 2000 && size < sizeof whole, "%zu bytes", size);
+    for (int i = 0; size && i < 1500; i++) {
+        memcpy(bytes, whole, size);
+        for (int j = 0; j <= i % 3; j++) bytes[rnd_u64(&seed) % (i % 5 ? 640 : size)] = (unsigned char) rnd_u64(&seed);
+        f = fopen(l.path, "wb");
+        if (!f || fwrite(bytes, 1, size, f) != size || fclose(f)) exit(fprintf(stderr, "%s: cannot write\n", l.path));
+        tiny_log_clear();
+        struct llama_adapter_lora *a = llama_adapter_lora_init(m, l.path);
+        CHECK(a || tiny_errors > 0, "case %d: not a word", i);
+        if (!a) continue;
+        taken++;
+        llama_memory_clear(llama_get_memory(ctx), true);
+        CHECK(llama_set_adapters_lora(ctx, &a, 1, (float[]) { 1 }) == 0 && llama_decode(ctx, llama_batch_get_one(tokens, 4)) == 0, "case %d: %s", i, tiny_log);
+        CHECK(llama_set_adapters_lora(ctx, NULL, 0, NULL) == 0, "%s", tiny_log);
+        llama_adapter_lora_free(a);
+    }
+    fprintf(stderr, "%d of 1500 damaged files taken\n", taken);
+    CHECK(taken > 0 && taken < 1500, "nothing was tried");
+    llama_free(ctx);
+    llama_model_free(m);
+    lora_free(&l);
+    tiny_free(&t);
+}
+
 /* A norm that was trained as well is left out, with a warning. */
 static void test_norm_left_out(void) {
     struct tiny t = tiny_new(cases[0].shape);
@@ -471,6 +508,7 @@ int main(void) {
     test_metadata();
     test_wrong();
     test_truncated();
+    test_damaged();
     test_norm_left_out();
     test_control();
     test_control_and_adapter();
