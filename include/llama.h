@@ -618,10 +618,11 @@ LLAMA_API const llama_token *llama_adapter_get_alora_invocation_tokens(const str
  * scales[i]*adapter.lora.alpha/rank times, or scales[i] times where the file has no alpha or 0; with scale 0 an adapter is not
  * used. Their sum is taken, one that is given twice counts once, with its last scale. What is in the memory was computed with
  * the adapters of its time: llama_memory_clear before going on with others, unless that is wanted. Another set of adapters plans
- * the context's graphs anew, other scales do not. 0; or -1 after a line of log and nothing changed: an adapter is another
- * model's, a scale is not finite, no memory. */
+ * the context's graphs anew, beside the old plan for a moment; other scales do not. 0; or -1 after a line of log and nothing
+ * changed: an adapter is another model's, a scale is not finite, no memory. */
 LLAMA_API int32_t llama_set_adapters_lora(struct llama_context *ctx, struct llama_adapter_lora **adapters, size_t
     n_adapters, float *scales);
+
 /* The context adds a vector of n_embd elements, the model's width, to what each layer from il_start to il_end, both included,
  * returns: data has those of layers 1, 2, ... one after the other, len elements in all, and is copied. Layer 0 gets none, nor do
  * layers that data has none for. Each call replaces the vectors of the last; data NULL removes them. As with adapters, what is in

@@ -107,10 +107,6 @@ static struct ggml_tensor *model_weight(const struct llama_model *m, int il, enu
     return il < 0 ? m->t[id] : m->layers[il].t[id];
 }
 
-static struct lora_pair *pair_at(struct llama_adapter_lora *a, int il, enum tensor_id id) {
-    return il < 0 ? &a->whole.t[id] : &a->layers[il].t[id];
-}
-
 const struct lora_pair *adapter_pair(const struct llama_adapter_lora *a, int il, enum tensor_id id) {
     return il < 0 ? &a->whole.t[id] : &a->layers[il].t[id];
 }
@@ -137,7 +133,7 @@ static bool tensor_take(struct llama_adapter_lora *a, struct ggml_tensor *t) {
         log_error("%s: tensor %s: the model has no matrix %s", file_name(a), t->name, name);
         return false;
     }
-    struct lora_pair *p = pair_at(a, il, row->id);
+    struct lora_pair *p = il < 0 ? &a->whole.t[row->id] : &a->layers[il].t[row->id];
     *(first ? &p->a : &p->b) = t;
     return true;
 }
