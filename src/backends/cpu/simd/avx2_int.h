@@ -152,7 +152,6 @@ static inline vi vi_zero(void) { return _mm256_setzero_si256(); }
 static inline vi vi_load(const int32_t *p) { return _mm256_load_si256((const __m256i *) (const void *) p); }
 static inline void vi_store(int32_t *p, vi v) { _mm256_store_si256((__m256i *) (void *) p, v); }
 static inline vi vi_set(int32_t x) { return _mm256_set1_epi32(x); }
-static inline vi vi_add(vi a, vi b) { return _mm256_add_epi32(a, b); }
 static inline vi vi_sub(vi a, vi b) { return _mm256_sub_epi32(a, b); }
 static inline vi vi_times(vi a, int n) { return _mm256_mullo_epi32(a, _mm256_set1_epi32(n)); }
 
@@ -216,7 +215,6 @@ static inline void vi_reduce_pair(const int32_t *p, vi *first, vi *last) {
 
 static inline vf vf_zero(void) { return _mm256_setzero_ps(); }
 static inline vf vf_set(float x) { return _mm256_set1_ps(x); }
-static inline vf vf_at(const float *p) { return _mm256_broadcast_ss(p); }
 static inline vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
 static inline void vf_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
 static inline vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
