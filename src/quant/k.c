@@ -12,16 +12,25 @@
 
 #define TINY 1e-15f                                             /* groups below are taken as zero */
 
-/* Codes for the inverse scale; A = sum w*x*q and B = sum w*q*q, from which the best scale for these codes is A/B. */
-static void symmetric_sums(int n, int zero, const float *x, const float *w, float inverse_scale, float *A, float *B) {
-    *A = *B = 0.0f;
+/* Scales are tried four at a time, side by side: each keeps its sums in the order of the elements, and the four run in step. */
+enum { TRIES = 4, SCALES = 19 };
+
+/* Codes for each inverse scale; A = sum w*x*q and B = sum w*q*q, from which the best scale for these codes is A/B. */
+static void symmetric_sums(int n, int zero, const float *x, const float *w, const float *inverse_scale, float *A, float *B) {
+    float a[TRIES] = { 0.0f }, b[TRIES] = { 0.0f };
     for (int i = 0; i < n; i++) {
-        const float q = (float) clamp_int(round_even(inverse_scale*x[i]), -zero, zero - 1);
-        const float wi = w ? w[i] : x[i]*x[i];
-        *A += wi*x[i]*q;
-        *B += wi*q*q;
+        const float wx = w[i]*x[i];
+        for (int t = 0; t < TRIES; t++) {
+            const float q = (float) clamp_int(round_even(inverse_scale[t]*x[i]), -zero, zero - 1);
+            a[t] += wx*q;
+            b[t] += w[i]*q*q;
+        }
     }
+    memcpy(A, a, sizeof a), memcpy(B, b, sizeof b);
 }
+
+/* The plain scale is tried first, then those beside it: -0.9 .. -0.1, 0.1 .. 0.9. */
+static float tenths(int t) { return t ? 0.1f*(float) (t < 10 ? t - 10 : t - 9) : 0.0f; }
 
 float fit_symmetric(int n, int zero, const float *x, uint8_t *codes, const float *weights) {
     const float max = signed_max(x, n);
@@ -29,17 +38,17 @@ float fit_symmetric(int n, int zero, const float *x, uint8_t *codes, const float
         for (int i = 0; i < n; i++) codes[i] = 0;
         return 0.0f;
     }
-    float A, B, best_inverse = (float) -zero/max;
-    symmetric_sums(n, zero, x, weights, best_inverse, &A, &B);
-    float scale = B != 0.0f ? A/B : 0.0f, best = scale*A;
-    for (int t = -9; t <= 9; t++) {
-        const float inverse_scale = -((float) zero + 0.1f*(float) t)/max;
-        if (t == 0) continue;
-        symmetric_sums(n, zero, x, weights, inverse_scale, &A, &B);
-        if (B > 0.0f && A*A > best*B) {
-            scale = A/B;
-            best = scale*A;
-            best_inverse = inverse_scale;
+    float scale = 0.0f, best = 0.0f, best_inverse = 0.0f, w[32];
+    for (int i = 0; i < n; i++) w[i] = weights ? weights[i] : x[i]*x[i];
+    for (int first = 0; first < SCALES; first += TRIES) {
+        float inverse_scale[TRIES], A[TRIES], B[TRIES];
+        for (int t = 0; t < TRIES; t++) inverse_scale[t] = -((float) zero + tenths(first + t))/max;
+        symmetric_sums(n, zero, x, w, inverse_scale, A, B);
+        for (int t = 0; t < TRIES && first + t < SCALES; t++) {
+            if (first + t && !(B[t] > 0.0f && A[t]*A[t] > best*B[t])) continue;
+            scale = B[t] != 0.0f ? A[t]/B[t] : 0.0f;
+            best = scale*A[t];
+            best_inverse = inverse_scale[t];
         }
     }
     for (int i = 0; i < n; i++) codes[i] = (uint8_t) (clamp_int(round_even(best_inverse*x[i]), -zero, zero - 1) + zero);
@@ -100,7 +109,7 @@ float fit_offset(const struct fit_plan *plan, int n, int top, const float *x, co
 }
 
 /* Sweeps over the elements, each moved to the code that is best for the current scale, while the fit improves. Codes are
- * within lo .. hi; A and B as in symmetric_sums. */
+ * within lo .. hi; A and B are the sums of all w*x*q and w*q*q. */
 static void sweep(int n, int lo, int hi, const float *x, const float *w, int *q, float *A, float *B) {
     for (int pass = 0, changed = 1; pass < 5 && changed; pass++) {
         changed = 0;
@@ -130,10 +139,14 @@ static float fit_swept(int n, int zero, const float *x, uint8_t *codes) {
         for (int i = 0; i < n; i++) codes[i] = 0;
         return 0.0f;
     }
-    float A, B;
+    float A = 0.0f, B = 0.0f;
     const float inverse_scale = (float) -zero/max;
-    symmetric_sums(n, zero, x, NULL, inverse_scale, &A, &B);
-    for (int i = 0; i < n; i++) q[i] = clamp_int(round_even(inverse_scale*x[i]), -zero, zero - 1);
+    for (int i = 0; i < n; i++) {
+        const float w = x[i]*x[i];
+        q[i] = clamp_int(round_even(inverse_scale*x[i]), -zero, zero - 1);
+        A += w*x[i]*(float) q[i];
+        B += w*(float) q[i]*(float) q[i];
+    }
     sweep(n, -zero, zero - 1, x, NULL, q, &A, &B);
     for (int i = 0; i < n; i++) codes[i] = (uint8_t) (q[i] + zero);
     return A/B;

@@ -148,7 +148,7 @@ static inline float signed_max(const float *x, int n) {
 }
 static inline float inverse(float d) { return d != 0.0f ? 1.0f/d : 0.0f; }
 
-/* Codes 0 .. 2*zero-1 and the scale d with x = d*(code - zero) of the least weighted squares among 19 tried; weights NULL:
+/* Groups of at most 32. Codes 0 .. 2*zero-1 and the scale d with x = d*(code - zero) of the least weighted squares among 19 tried; weights NULL:
  * the squares of x. Scale and codes are 0 for a group smaller than 1e-15. */
 float fit_symmetric(int n, int zero, const float *x, uint8_t *codes, const float *weights);
 
