@@ -4,8 +4,9 @@
  *   2. the scale of the super-block from the largest of these, and for each group the two steps of its few bits around its own
  *      scale, with the nearest points again; the better one is kept;
  *   3. the scale of the super-block once more, as the best for all points chosen.
- * The nearest point is exact, and no table outlives a call: the cost of a point is the sum of two entries of a small table, one
- * for each of its bytes, and a run of points that share their high byte is passed over when that byte alone costs too much.
+ * The nearest point is exact, and no table outlives a call: the cost of a point is the sum of two entries of small tables, one
+ * for each half of its elements, and a run of points that share their high half is passed over when that half alone costs too
+ * much. The point that was nearest at another scale is looked at first: few runs are then left.
  *
  * Without importance data, or where it is all zeros, all columns are equally important. */
 
@@ -40,8 +41,10 @@ static const struct book book_iq3_s   = { grid_iq3_s,    512, 4, IQ3_S_VALUES,  
 static const struct book book_iq1_s   = { grid_iq1_s,   2048, 8, IQ1_VALUES,     false, true,  32, 32, 7,  1.0f,   2.0f, 0.30f, 0.05f };
 static const struct book book_iq1_m   = { grid_iq1_s,   2048, 8, IQ1_VALUES,     false, true,  8,  16, 7,  1.0f,   2.0f, 0.30f, 0.05f };
 
-/* Where the points of each high byte begin in the grid. */
-struct runs { int n; uint8_t high[81]; uint16_t start[82]; };
+/* The grid as the search wants it: a half of a point is ROW times what its second quarter is plus what its first one is, and
+ * points of one high half follow each other. */
+enum { ROW = 12, HALVES = 9*ROW };      /* a quarter is one of 9 or 8 things; rows of twelve fill registers */
+struct runs { int n; uint8_t high[81]; uint16_t start[82]; uint8_t low_of[2048], run_of[2048]; };
 
 struct coded {
     float    d;
@@ -60,78 +63,75 @@ static float value_at(const struct book *p, int entry, int j, float delta) {
     return p->values[p->grid[entry] >> bits*j & ((1 << bits) - 1)] + delta;
 }
 
+static int levels_of(const struct book *p) { return p->elements == 8 ? 3 : 8; }
+
+/* A byte of the grid is half a point, a nibble a quarter: two elements of 3 levels, in two bits each, or one of 8. */
+static uint8_t half_of(const struct book *p, int byte) {
+    const int first = byte & 15, second = byte >> 4;
+    return (uint8_t) (p->elements == 8 ? ROW*(second%4 + second/4*3) + first%4 + first/4*3 : ROW*second + first);
+}
+
 static void runs_find(const struct book *p, struct runs *r) {
     r->n = 0;
     for (int i = 0; i < p->n; i++) {
-        const uint8_t high = (uint8_t) (p->grid[i] >> 8);
-        if (r->n && r->high[r->n - 1] == high) continue;
-        r->high[r->n] = high;
-        r->start[r->n++] = (uint16_t) i;
+        if (i == 0 || p->grid[i] >> 8 != p->grid[i - 1] >> 8) {
+            r->high[r->n] = half_of(p, p->grid[i] >> 8);
+            r->start[r->n++] = (uint16_t) i;
+        }
+        r->low_of[i] = half_of(p, p->grid[i] & 255);
+        r->run_of[i] = (uint8_t) (r->n - 1);
     }
     r->start[r->n] = (uint16_t) p->n;
 }
 
-/* What the two nibbles of a byte can be: two elements of 3 levels, or one of 8. */
-static const uint8_t nibbles_3[] = { 0, 1, 2, 4, 5, 6, 8, 9, 10 }, nibbles_8[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-
-/* cost[b]: what the byte b of a point costs; the elements of the byte are x[0] ... Returns the least. */
-static float byte_costs(const struct book *p, const float *x, const float *w, float s, float delta, float *cost) {
-    const bool eights = p->elements == 4;
-    const uint8_t *nibbles = eights ? nibbles_8 : nibbles_3;
-    const int levels = eights ? 8 : 3, n = eights ? 8 : 9;
-    float one[4][8], two[2][16], least = INFINITY;
+/* cost[h]: what the half h of a point costs, whose elements are x[0] ... Returns the least. */
+static float half_costs(const struct book *p, const float *x, const float *w, float s, float delta, float *cost) {
+    const int levels = levels_of(p), n = p->elements == 8 ? 9 : 8;
+    float one[4][8], quarter[2][ROW] = { { 0.0f } }, least[2] = { INFINITY, INFINITY };
     for (int j = 0; j < p->elements/2; j++)
         for (int l = 0; l < levels; l++) {
             const float e = x[j] - s*(p->values[l] + delta);
             one[j][l] = w[j]*e*e;
         }
-    for (int h = 0; h < 2; h++)
+    for (int q = 0; q < 2; q++)
         for (int i = 0; i < n; i++) {
-            const int c = nibbles[i];
-            two[h][c] = eights ? one[h][c] : one[2*h][c & 3] + one[2*h + 1][c >> 2];
+            const float c = quarter[q][i] = n == 8 ? one[q][i] : one[2*q][i%3] + one[2*q + 1][i/3];
+            least[q] = c < least[q] ? c : least[q];
         }
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < n; k++) {
-            const float c = two[0][nibbles[k]] + two[1][nibbles[i]];
-            cost[16*nibbles[i] + nibbles[k]] = c;
-            least = c < least ? c : least;
-        }
-    return least;
+    for (int i = 0; i < n; i++, cost += ROW)
+        for (int k = 0; k < ROW; k++) cost[k] = quarter[0][k] + quarter[1][i];
+    return least[0] + least[1];
 }
 
-static void scan(const struct book *p, const struct runs *r, int run, float above, const float *low, float *best, int *entry) {
-    for (int i = r->start[run]; i < r->start[run + 1]; i++) {
-        const float c = above + low[p->grid[i] & 255];
-        if (c < *best) *best = c, *entry = i;
-    }
-}
-
-/* The point nearest to x, at scale s; adds its error to *error. */
-static int nearest(const struct book *p, const struct runs *r, const float *x, const float *w, float s, float delta, float *error) {
-    float low[256], high[256], best = INFINITY;
-    int entry = 0, first = 0;
-    const float least = byte_costs(p, x, w, s, delta, low);
-    byte_costs(p, x + p->elements/2, w + p->elements/2, s, delta, high);
-    for (int i = 1; i < r->n; i++) if (high[r->high[i]] < high[r->high[first]]) first = i;
-    scan(p, r, first, high[r->high[first]], low, &best, &entry);
-    for (int i = 0; i < r->n; i++) {
-        const float above = high[r->high[i]];
-        if (above + least < best) scan(p, r, i, above, low, &best, &entry);
+/* The point nearest to x, at scale s; adds its error to *error. guess: any point, better a near one. */
+static int nearest(const struct book *p, const struct runs *r, const float *x, const float *w, float s, float delta, int guess, float *error) {
+    float low[HALVES], high[HALVES];
+    const float least = half_costs(p, x, w, s, delta, low);
+    half_costs(p, x + p->elements/2, w + p->elements/2, s, delta, high);
+    float best = high[r->high[r->run_of[guess]]] + low[r->low_of[guess]];
+    for (int run = 0; run < r->n; run++) {
+        const float above = high[r->high[run]];
+        if (!(above + least < best)) continue;
+        for (int i = r->start[run]; i < r->start[run + 1]; i++) {
+            const float c = above + low[r->low_of[i]];
+            if (c < best) best = c, guess = i;
+        }
     }
     *error += best;
-    return entry;
+    return guess;
 }
 
 /* ---- a group -------------------------------------------------------------------------------------------------------------- */
 
-struct fit { float A, B, error; uint16_t entries[8]; bool minus[4]; };  /* A = sum w*x*v, B = sum w*v*v */
+/* A = sum w*x*v, B = sum w*v*v; entries: before a fit any, better those of another scale. */
+struct fit { float A, B, error; uint16_t entries[8]; bool minus[4]; };
 
 /* The nearest points of elements 0 .. span-1, for one delta. */
 static void fit_span(const struct book *p, const struct runs *r, int span, const float *x, const float *w, float s, float delta, struct fit *f) {
     f->A = f->B = f->error = 0.0f;
     for (int i = 0; i < span/p->elements; i++) {
         const int at = i*p->elements;
-        f->entries[i] = (uint16_t) nearest(p, r, x + at, w + at, s, delta, &f->error);
+        f->entries[i] = (uint16_t) nearest(p, r, x + at, w + at, s, delta, f->entries[i], &f->error);
         for (int j = 0; j < p->elements; j++) {
             const float v = value_at(p, f->entries[i], j, delta);
             f->A += w[at + j]*x[at + j]*v;
@@ -148,6 +148,8 @@ static void fit_group(const struct book *p, const struct runs *r, const float *x
     f->A = f->B = f->error = 0.0f;
     for (int at = 0; at < p->group; at += p->delta_span) {
         struct fit plus, minus;
+        memcpy(plus.entries, f->entries + at/8, (size_t) (p->delta_span/8)*sizeof *f->entries);
+        memcpy(minus.entries, plus.entries, sizeof plus.entries);
         fit_span(p, r, p->delta_span, x + at, w + at, s,  0.125f, &plus);
         fit_span(p, r, p->delta_span, x + at, w + at, s, -0.125f, &minus);
         const bool is_minus = minus.error < plus.error;
@@ -165,8 +167,8 @@ static float free_scale(const struct book *p, const struct runs *r, const float 
     if (!(max >= TINY && max < INFINITY)) return 0.0f;
     const float last = p->values[p->elements == 8 ? 2 : 7];
     const int low_levels = p->elements == 8 && !p->deltas ? 2 : 0;
+    struct fit f = { .A = 0.0f };
     for (int t = -low_levels; t < 12; t++) {
-        struct fit f;
         fit_group(p, r, x, w, t < 0 ? max/p->values[-1 - t] : max/last*(p->from + p->step*(float) t), &f);
         if (f.A > 0.0f && f.B > 0.0f && f.A*f.A > best*f.B) {
             scale = f.A/f.B;
@@ -215,9 +217,9 @@ static void split_signs(const struct book *p, const float *x, const float *w, fl
 static int round_scale(const struct book *p, const struct runs *r, const float *x, const float *w, float unit, float scale, struct fit *f) {
     const float at = scale/unit;
     const int below = trunc_within((at - 1.0f)/2.0f, 0, p->top), above = below < p->top ? below + 1 : below;
-    struct fit g;
     fit_group(p, r, x, w, unit*(float) (2*below + 1), f);
     if (above == below) return below;
+    struct fit g = *f;
     fit_group(p, r, x, w, unit*(float) (2*above + 1), &g);
     if (!(g.error < f->error)) return below;
     *f = g;
