@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time the peer the way `arenite bench` times us, through its Python package's C interface; one JSON list on stdout.
 
-    peer.py MODEL -p N -n N -t THREADS -r REPEAT
+    peer.py MODEL -p N -n N -d DEPTH -t THREADS -r REPEAT
 """
 import argparse
 import ctypes
@@ -17,6 +17,7 @@ def main():
     ap.add_argument("model")
     ap.add_argument("-p", type=int, default=512)
     ap.add_argument("-n", type=int, default=128)
+    ap.add_argument("-d", type=int, default=0)
     ap.add_argument("-t", type=int, default=1)
     ap.add_argument("-r", type=int, default=3)
     a = ap.parse_args()
@@ -27,14 +28,14 @@ def main():
     start = time.perf_counter()
     model = llama_cpp.llama_model_load_from_file(a.model.encode(), llama_cpp.llama_model_default_params())
     params = llama_cpp.llama_context_default_params()
-    params.n_ctx = max(a.p, a.n, 64)
+    params.n_ctx = max(a.d + max(a.p, a.n), 64)
     params.n_batch = params.n_ubatch = 512
     params.n_threads = params.n_threads_batch = a.t
     ctx = llama_cpp.llama_init_from_model(model, params)
     load_s = time.perf_counter() - start
     vocab = llama_cpp.llama_model_get_vocab(model)
     n_vocab = llama_cpp.llama_vocab_n_tokens(vocab)
-    tokens = [1000003*(i + 1) % n_vocab for i in range(max(a.p, a.n))]
+    tokens = [1000003*(i + 1) % n_vocab for i in range(a.d + max(a.p, a.n))]
 
     def decode(part):
         array = (ctypes.c_int32*len(part))(*part)
@@ -42,13 +43,17 @@ def main():
             raise SystemExit("the peer could not decode")
         llama_cpp.llama_get_logits_ith(ctx, -1)
 
+    def steps(first, last, step):
+        for i in range(first, last, step):
+            decode(tokens[i:min(i + step, last)])
+
     def once(n, step):
-        llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(ctx), False)
+        llama_cpp.llama_memory_seq_rm(llama_cpp.llama_get_memory(ctx), -1, a.d, -1)
         start = time.perf_counter()
-        for i in range(0, n, step):
-            decode(tokens[i:min(i + step, n)])
+        steps(a.d, a.d + n, step)
         return n/(time.perf_counter() - start)
 
+    steps(0, a.d, 512)
     out = []
     for name, n, step in (("pp", a.p, 512), ("tg", a.n, 1)):
         if not n:
@@ -56,7 +61,7 @@ def main():
         once(min(n, 4) if step == 1 else n, step)
         speeds = [once(n, step) for _ in range(a.r)]
         rss = dict(line.split(":", 1) for line in open("/proc/self/status"))
-        out.append(dict(model=a.model, threads=a.t, test=f"{name}{n}", tok_s=statistics.mean(speeds),
+        out.append(dict(model=a.model, threads=a.t, test=f"{name}{n}" + (f"@d{a.d}" if a.d else ""), tok_s=statistics.mean(speeds),
                         stdev=statistics.stdev(speeds) if len(speeds) > 1 else 0, load_s=load_s,
                         private_bytes=int(rss["RssAnon"].split()[0])*1024, mapped_bytes=int(rss["RssFile"].split()[0])*1024))
     print(json.dumps(out))

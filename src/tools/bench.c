@@ -1,7 +1,8 @@
 /* bench: prompt and generation speed, load time, resident memory.
  *
- * A prompt test computes p tokens from an empty cache; a generation test computes n tokens one by one. Each runs once to warm
- * up and then `repeat` times. Token ids are a fixed sequence, so that every run does the same work. */
+ * A prompt test computes p tokens, a generation test n tokens one by one; both after `depth` tokens that the cache holds already,
+ * none by default. Each runs once to warm up and then `repeat` times. Token ids are a fixed sequence, so that every run does the
+ * same work. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "commands.h"
 #include "tool.h"
 
-struct result { char test[24]; int threads; double mean, deviation; };
+struct result { char test[48]; int threads; double mean, deviation; };
 
 static void mean_of(const double *x, int n, double *mean, double *deviation) {
     double sum = 0, square = 0;
@@ -20,10 +21,14 @@ static void mean_of(const double *x, int n, double *mean, double *deviation) {
     *deviation = n > 1 ? sqrt(square/(n - 1)) : 0;
 }
 
-static bool once(struct session *s, const llama_token *tokens, int n, bool one_by_one, double *tok_s) {
-    session_rewind(s, 0);
+/* What a test does: n tokens from those given, after the depth first of them. */
+struct work { const llama_token *tokens; int depth, n; bool one_by_one; };
+
+static bool once(struct session *s, const struct work *w, int n, double *tok_s) {
+    const llama_token *const tokens = w->tokens + w->depth;
+    session_rewind(s, w->depth);
     const double start = now_s();
-    if (one_by_one) {
+    if (w->one_by_one) {
         for (int i = 0; i < n; i++) if (!session_decode(s, tokens + i, 1, false)) return false;
     } else if (!session_decode(s, tokens, n, false)) {
         return false;
@@ -32,14 +37,14 @@ static bool once(struct session *s, const llama_token *tokens, int n, bool one_b
     return true;
 }
 
-static bool test(struct session *s, const llama_token *tokens, int n, bool one_by_one, int repeat, struct result *r) {
+static bool test(struct session *s, const struct work *w, int repeat, struct result *r) {
     double x[64];
-    snprintf(r->test, sizeof r->test, "%s%d", one_by_one ? "tg" : "pp", n);
+    const int named = snprintf(r->test, sizeof r->test, "%s%d", w->one_by_one ? "tg" : "pp", w->n);
+    if (w->depth) snprintf(r->test + named, sizeof r->test - (size_t) named, "@d%d", w->depth);
     r->threads = s->threads;
-    const int warm = one_by_one ? (n < 4 ? n : 4) : n;
-    if (!once(s, tokens, warm, one_by_one, x)) return false;
+    if (!once(s, w, w->one_by_one && w->n > 4 ? 4 : w->n, x)) return false;
     for (int i = 0; i < repeat; i++) {
-        if (!once(s, tokens, n, one_by_one, x + i)) return false;
+        if (!once(s, w, w->n, x + i)) return false;
         progress(r->test, (i + 1.0)/repeat);
     }
     mean_of(x, repeat, &r->mean, &r->deviation);
@@ -88,17 +93,19 @@ static int list_read(const char *text, long *out, int room, long most) {
     return 0;
 }
 
-static int bench_threads(const struct model_args *m, const int64_t sizes[2], int repeat, cJSON *list) {
-    const int n_max = (int) (sizes[0] > sizes[1] ? sizes[0] : sizes[1]);
+static int bench_threads(const struct model_args *m, const int64_t sizes[2], int depth, int repeat, cJSON *list) {
+    const int n_max = depth + (int) (sizes[0] > sizes[1] ? sizes[0] : sizes[1]);
     struct session s;
     if (!session_open(&s, m, true)) return 1;
     llama_token *tokens = malloc(((size_t) n_max + 1)*sizeof *tokens);
     int status = tokens ? 0 : fail("out of memory");
     for (int i = 0; tokens && i < n_max; i++) tokens[i] = (llama_token) ((1000003LL*(i + 1)) % s.n_vocab);
+    if (!status && depth && !session_decode(&s, tokens, depth, false)) status = 1;
     for (int i = 0; i < 2 && !status; i++) {
+        const struct work w = { tokens, depth, (int) sizes[i], i == 1 };
         struct result r;
         if (sizes[i] == 0) continue;
-        if (!test(&s, tokens, (int) sizes[i], i == 1, repeat, &r)) { status = 1; break; }
+        if (!test(&s, &w, repeat, &r)) { status = 1; break; }
         if (list) add_json(list, m->model, &s, &r);
         else      print_result(&s, &r);
     }
@@ -109,12 +116,13 @@ static int bench_threads(const struct model_args *m, const int64_t sizes[2], int
 
 int command_bench(int argc, char **argv) {
     struct model_args m = MODEL_ARGS_DEFAULT;
-    int64_t sizes[2] = { 512, 128 }, repeat = 5;
+    int64_t sizes[2] = { 512, 128 }, depth = 0, repeat = 5;
     const char *threads = NULL;
     const struct arg args[] = {
         ARG_MODEL(m),
         { "-p", ARG_INT,  &sizes[0], "N",    "tokens of the prompt test; 0: none (default: 512)", 0, 1 << 20 },
         { "-n", ARG_INT,  &sizes[1], "N",    "tokens of the generation test; 0: none (default: 128)", 0, 1 << 20 },
+        { "-d", ARG_INT,  &depth,    "N",    "tokens that the cache holds before each test (default: 0)", 0, 1 << 24 },
         { "-t", ARG_TEXT, &threads,  "LIST", "numbers of threads, as 1,2 (default: the cores that this process may use)", 0, 0 },
         { "-r", ARG_INT,  &repeat,   "R",    "measure R times (default: 5)", 1, 64 },
         { "-b", ARG_INT,  &m.n_batch, "BATCH", "tokens per step of a prompt (default: 512)", 1, 1 << 20 },
@@ -127,12 +135,12 @@ int command_bench(int argc, char **argv) {
     long list_threads[16] = { arn_cpu_default_threads() };
     const int n = threads ? list_read(threads, list_threads, 16, 512) : 1;
     if (!n) return usage("bench: -t '%s' is not a list of numbers from 1 to 512", threads);
-    m.n_ctx = sizes[0] > sizes[1] ? sizes[0] : sizes[1];
+    m.n_ctx = depth + (sizes[0] > sizes[1] ? sizes[0] : sizes[1]);
     if (m.n_ctx < 64) m.n_ctx = 64;
     cJSON *list = m.json ? cJSON_CreateArray() : NULL;
     for (int i = 0; i < n && !status; i++) {
         m.threads = list_threads[i];
-        status = bench_threads(&m, sizes, (int) repeat, list);
+        status = bench_threads(&m, sizes, (int) depth, (int) repeat, list);
     }
     if (!list) return status;
     if (status) { cJSON_Delete(list); return status; }
