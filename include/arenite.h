@@ -71,6 +71,13 @@ GGML_API bool arn_cpu_visit_steps(const struct ggml_cgraph *graph, int n_threads
 /* Bytes of scratch that the CPU backend needs to compute this graph with n_threads. */
 GGML_API size_t arn_cpu_scratch_size(const struct ggml_cgraph *graph, int n_threads);
 
+/* ---- training ----------------------------------------------------------------------------------------------------- */
+
+/* Whether the last ggml_opt_alloc has placed everything. */
+GGML_API bool arn_opt_ready(ggml_opt_context_t opt);
+/* As ggml_opt_eval; false, after one line of log, when that fails. */
+GGML_API bool arn_opt_eval(ggml_opt_context_t opt, ggml_opt_result_t result);
+
 /* ---- what a context takes (model library) ------------------------------------------------------------------------- */
 
 struct llama_context;

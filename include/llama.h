@@ -15,6 +15,7 @@
 #include "ggml.h"
 #include "ggml-backend.h"
 #include "ggml-cpu.h"
+#include "ggml-opt.h"
 #include "gguf.h"
 
 #ifdef __cplusplus
@@ -973,6 +974,38 @@ LLAMA_API uint32_t llama_sampler_get_seed(const struct llama_sampler *smpl);
 /* Applies smpl to the logits of output idx (as for llama_get_logits_ith), accepts the token chosen and returns it.
  * LLAMA_TOKEN_NULL after a line of log: there are no such logits, or no sampler chose. */
 LLAMA_API llama_token llama_sampler_sample(struct llama_sampler *smpl, struct llama_context *ctx, int32_t idx);
+
+/* ---- training ---------------------------------------------------------------------------------------------------- */
+
+/* Whether a weight is to be trained. Asked for each that can be: F32, and neither the embeddings, nor an output that is one with
+ * them, nor the factors of rotations. */
+typedef bool (*llama_opt_param_filter)(const struct ggml_tensor *tensor, void *userdata);
+/* True. */
+LLAMA_API bool llama_opt_param_filter_all(const struct ggml_tensor *tensor, void *userdata);
+
+struct llama_opt_params {
+    uint32_t n_ctx_train;                           /* the model's from then on; 0: that of the context */
+    llama_opt_param_filter param_filter;            /* NULL: all */
+    void *param_filter_ud;
+    ggml_opt_get_optimizer_params get_opt_pars;     /* before each step; NULL: ggml_opt_get_default_optimizer_params */
+    void *get_opt_pars_ud;
+    enum ggml_opt_optimizer_type optimizer_type;
+};
+
+/* Prepares a context for training its model, or begins again. Gradients are those of n_ubatch tokens at a time, which see
+ * what the cache has of tokens before them; a step of the optimiser follows n_batch tokens. n_batch divides n_ctx and
+ * n_ctx_train, n_ubatch divides n_batch. The model was loaded into memory of its own (LLAMA_LOAD_MODE_NONE), the cache holds F32,
+ * F16 or BF16; other contexts of the model see its weights change. What is missing is one line of log, and then
+ * llama_opt_epoch does nothing. */
+LLAMA_API void llama_opt_init(struct llama_context *lctx, struct llama_model *model, struct llama_opt_params
+    lopt_params);
+/* One pass over points of n_ctx tokens with as many labels, the tokens that follow (I32 both, shards of one point): the first
+ * idata_split points (all when negative) with steps into result_train, the rest without into result_eval. The loss is the mean
+ * cross-entropy; a callback follows every n_ubatch tokens. Results and callbacks may be NULL. The cache is empty afterwards.
+ * Ends early, after a line of log, when a token is none of the model's or a batch cannot be computed. */
+LLAMA_API void llama_opt_epoch(struct llama_context *lctx, ggml_opt_dataset_t dataset, ggml_opt_result_t
+    result_train, ggml_opt_result_t result_eval, int64_t idata_split, ggml_opt_epoch_callback callback_train,
+    ggml_opt_epoch_callback callback_eval);
 
 /* ---- names of split files --------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 
 /* A result that is kept outside the planned memory, where the caller of llama_decode reads it. */
 static struct ggml_tensor *place(struct graph *g, struct ggml_tensor *t, float *at) {
-    if (!t || !at) return t;
+    if (!t || !at || g->training) return t;
     struct output_rows *out = &g->lctx->out;
     if (g->measuring) {     /* only sizes count: more rows than there is room for */
         t->buffer = out->buffer;
@@ -33,7 +33,7 @@ static struct ggml_tensor *adapted(struct graph *g, int il, enum tensor_id id, s
         if (!p->a) continue;
         struct ggml_tensor *z = id == TOKEN_EMBD ? ggml_get_rows(g->ctx, p->a, x) : product(g, p->a, x, ids);
         z = product(g, p->b, ggml_scale(g->ctx, z, adapter_scale(use, p)), ids);
-        y = ggml_add_inplace(g->ctx, y, z);
+        y = g->training ? ggml_add(g->ctx, y, z) : ggml_add_inplace(g->ctx, y, z);
     }
     return y;
 }
@@ -208,6 +208,7 @@ struct ggml_tensor *block_output(struct graph *g, struct ggml_tensor *x) {
     x = place(g, ggml_mul_mat(g->ctx, g->model->t[OUTPUT], normed), out->logits + row*h->n_vocab);
     x = adapted(g, -1, OUTPUT, x, normed, NULL);
     if (!x || h->final_softcap == 0) return x;
+    if (g->training) return ggml_scale(g->ctx, ggml_tanh(g->ctx, ggml_scale(g->ctx, x, 1/h->final_softcap)), h->final_softcap);
     x = ggml_tanh_inplace(g->ctx, ggml_scale_inplace(g->ctx, x, 1/h->final_softcap));
     return ggml_scale_inplace(g->ctx, x, h->final_softcap);
 }

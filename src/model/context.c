@@ -111,6 +111,7 @@ struct llama_context *llama_new_context_with_model(struct llama_model *model, st
 
 void llama_free(struct llama_context *ctx) {
     if (!ctx) return;
+    training_free(ctx->training);
     graph_release(ctx);
     outputs_release(&ctx->out);
     memory_release(&ctx->memory);

@@ -15,7 +15,7 @@
 
 enum { NODES_PER_PAIR = 4 };                    /* of an adapter: two products, a scale, a sum */
 
-static size_t most_nodes(const struct llama_context *ctx) {
+size_t graph_most_nodes(const struct llama_context *ctx) {
     const struct hparams *h = &ctx->model->h;
     size_t n = 64 + (size_t) h->n_layer*(64 + 2*(size_t) h->n_expert_used);
     for (size_t i = 0; i < ctx->n_adapters; i++) n += NODES_PER_PAIR*ctx->adapters[i].adapter->n_pairs;
@@ -49,7 +49,7 @@ static bool inputs(struct graph *g) {
 static bool start(struct graph *g) {
     g->ready = false;
     ggml_reset(g->ctx);
-    g->gf = ggml_new_graph_custom(g->ctx, most_nodes(g->lctx), false);
+    g->gf = ggml_new_graph_custom(g->ctx, graph_most_nodes(g->lctx), false);
     return g->gf != NULL;
 }
 
@@ -59,6 +59,13 @@ static bool build(struct graph *g, const struct graph_shape *shape) {
     struct ggml_tensor *result = g->model->arch->build(g);
     if (result) ggml_build_forward_expand(g->gf, result);
     return result || !shape->n_outputs;
+}
+
+bool graph_build_training(struct llama_context *ctx, const struct graph_shape *shape) {
+    ctx->graph.training = true;
+    const bool built = build(&ctx->graph, shape);
+    ctx->graph.training = false;
+    return built;
 }
 
 static bool same_shape(const struct graph_shape *a, const struct graph_shape *b) {
@@ -139,7 +146,7 @@ bool graph_place(struct llama_context *ctx, int64_t n_tokens) {
 
 bool graph_init(struct llama_context *ctx) {
     struct graph *g = &ctx->graph;
-    const size_t n = most_nodes(ctx);
+    const size_t n = graph_most_nodes(ctx);
     g->lctx  = ctx;
     g->model = ctx->model;
     g->ctx   = ggml_init((struct ggml_init_params) {
@@ -194,7 +201,7 @@ static void set_outputs(struct llama_context *ctx, int32_t first) {
 }
 
 /* Inputs are host memory of the CPU device and are filled where they lie. */
-static void set_inputs(struct llama_context *ctx, int32_t first) {
+void graph_inputs(struct llama_context *ctx, int32_t first) {
     struct graph *g = &ctx->graph;
     const struct token_list *b = &ctx->batch;
     if (b->token) set(g->tokens, b->token + first);
@@ -204,16 +211,20 @@ static void set_inputs(struct llama_context *ctx, int32_t first) {
     for (int i = 0; i < KV_CACHES; i++) set_cache(ctx, i, first);
 }
 
-static enum ggml_status compute(struct llama_context *ctx) {
-    const bool one = ctx->graph.shape.n_tokens == 1;
+void graph_threads(struct llama_context *ctx, int64_t n_tokens) {
+    const bool one = n_tokens == 1;
     ggml_threadpool_t pool = one ? ctx->pool : ctx->pool_batch;
     if (pool) ggml_backend_cpu_set_threadpool(ctx->backend, pool);
     ggml_backend_cpu_set_n_threads(ctx->backend, one ? ctx->params.n_threads : ctx->params.n_threads_batch);
+}
+
+static enum ggml_status compute(struct llama_context *ctx) {
+    graph_threads(ctx, ctx->graph.shape.n_tokens);
     return ggml_backend_sched_graph_compute(ctx->sched, ctx->graph.gf);
 }
 
 enum ggml_status graph_run(struct llama_context *ctx, int32_t first) {
-    set_inputs(ctx, first);
+    graph_inputs(ctx, first);
     return compute(ctx);
 }
 

@@ -201,6 +201,7 @@ struct graph {
     struct graph_shape    shape;
     bool                  ready;                /* built, placed and good for `shape` */
     bool                  measuring;            /* for its sizes, never computed */
+    bool                  training;             /* gradients will be taken: nothing is changed in place */
     struct ggml_tensor   *tokens, *embd, *pos, *outputs;    /* I32 [n_tokens], F32 [n_embd, n_tokens], I32, I32 [n_outputs] */
     struct cache_input    cache[KV_CACHES];
 };
@@ -259,6 +260,7 @@ struct llama_context {
     struct adapter_use         *adapters;       /* [n_adapters] */
     size_t                      n_adapters;
     struct control              control;
+    struct training            *training;       /* NULL: not begun */
     size_t                      scratch;        /* of the backend, for the reserved graph */
     size_t                      lower_bound;    /* of the reserved graph's activations */
     struct token_list           batch;
@@ -282,10 +284,17 @@ bool graph_reserve(struct llama_context *ctx);              /* leaves the worst 
 bool graph_place(struct llama_context *ctx, int64_t n_tokens);   /* the graph of that many tokens on a full cache, with memory */
 bool graph_prepare(struct llama_context *ctx, const struct graph_shape *shape);     /* built or reused, placed */
 enum ggml_status graph_run(struct llama_context *ctx, int32_t first);   /* on the batch's tokens from `first` on */
+void graph_inputs(struct llama_context *ctx, int32_t first);    /* filled for the batch's tokens from `first` on */
+void graph_threads(struct llama_context *ctx, int64_t n_tokens);    /* those that compute a graph of so many */
+size_t graph_most_nodes(const struct llama_context *ctx);   /* tensors of a graph, weights apart */
+bool graph_build_training(struct llama_context *ctx, const struct graph_shape *shape);  /* has no memory yet; logits end it */
 bool graph_shift(struct llama_context *ctx);                /* rotates cached keys by the cells' pending shifts */
 
 /* decode.c */
 bool outputs_reserve(struct llama_context *ctx, int32_t n);
 void outputs_release(struct output_rows *out);
+
+/* train.c */
+void training_free(struct training *t);                     /* NULL: nothing */
 
 #endif

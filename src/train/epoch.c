@@ -10,9 +10,9 @@ static bool pass(ggml_opt_context_t opt, ggml_opt_dataset_t dataset, ggml_opt_re
     const int64_t start = ggml_time_us();
     for (int64_t i = begin; i < end; i++) {
         ggml_opt_alloc(opt, train);
-        if (!opt_ready(opt)) return false;
+        if (!arn_opt_ready(opt)) return false;
         ggml_opt_dataset_get_batch(dataset, ggml_opt_inputs(opt), ggml_opt_labels(opt), i);
-        if (!opt_eval(opt, result)) return false;
+        if (!arn_opt_eval(opt, result)) return false;
         if (callback) callback(train, opt, dataset, result, i - begin + 1, end - begin, start);
     }
     return true;

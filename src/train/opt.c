@@ -49,7 +49,7 @@ uint64_t opt_random(ggml_opt_context_t opt) {                   /* Steele, Lea a
     z = (z ^ z >> 27)*0x94d049bb133111ebu;
     return z ^ z >> 31;
 }
-bool opt_ready(const struct ggml_opt_context *opt) { return opt && opt->ready; }
+bool arn_opt_ready(ggml_opt_context_t opt) { return opt && opt->ready; }
 
 /* ---- the state of weights -------------------------------------------------------------------------------------------- */
 
@@ -418,7 +418,7 @@ static bool report(const struct ggml_opt_context *o, ggml_opt_result_t result) {
         .per_point = is_mean(o), .n_correct = n_correct, .pred = o->pred });
 }
 
-bool opt_eval(ggml_opt_context_t o, ggml_opt_result_t result) {
+bool arn_opt_eval(ggml_opt_context_t o, ggml_opt_result_t result) {
     if (!o || !o->ready) {
         LOG_ERROR("ggml_opt_eval: no graph is ready (ggml_opt_alloc)\n");
         return false;
@@ -436,4 +436,4 @@ bool opt_eval(ggml_opt_context_t o, ggml_opt_result_t result) {
     return !result || report(o, result);
 }
 
-void ggml_opt_eval(ggml_opt_context_t opt_ctx, ggml_opt_result_t result) { opt_eval(opt_ctx, result); }
+void ggml_opt_eval(ggml_opt_context_t opt_ctx, ggml_opt_result_t result) { arn_opt_eval(opt_ctx, result); }

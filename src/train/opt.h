@@ -2,14 +2,12 @@
 #define OPT_H
 /* What the files of ggml-opt.h share. */
 
+#include "arenite.h"
 #include "core.h"
 #include "ggml-opt.h"
 
 /* opt.c */
 uint64_t opt_random(ggml_opt_context_t opt);        /* the next 64 bits of the context's generator */
-bool     opt_ready(const struct ggml_opt_context *opt);     /* the last ggml_opt_alloc has placed everything */
-/* Computes as ggml_opt_eval; false after one line of log when that fails. */
-bool     opt_eval(ggml_opt_context_t opt, ggml_opt_result_t result);
 
 /* result.c */
 struct opt_batch {

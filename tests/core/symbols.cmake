@@ -1,8 +1,6 @@
 # The shared objects export what the headers declare, nothing less and nothing more:
 #   cmake -DNM=nm -DLIBRARIES="libggml.so libllama.so" -DSOURCE=<root> -P symbols.cmake
 cmake_minimum_required(VERSION 3.18)
-# declared for programs that are compiled against the whole interface, and not built: training of models
-set(not_built "^llama_opt_.*$")
 # what a macro declares, one family for every type: (de)quantize_<type>
 set(families "^(dequantize_row|quantize_row|quantize)_[a-z0-9_]+[KSM]?(_ref)?$")
 
@@ -38,7 +36,6 @@ endif()
 
 set(missing ${declared})
 list(REMOVE_ITEM missing ${exported})
-list(FILTER missing EXCLUDE REGEX ${not_built})
 set(extra ${exported})
 list(REMOVE_ITEM extra ${declared})
 list(FILTER extra EXCLUDE REGEX ${families})

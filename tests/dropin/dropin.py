@@ -78,23 +78,11 @@ def bound(package):
     return re.findall(r'@ctypes_function\(\s*"(\w+)"', (package/"llama_cpp.py").read_text())
 
 
-def whole_library(lib, names, work):
-    """A directory with a libllama.so that has all these names: ours, or one over it where those that it lacks end the program.
-    The package looks them all up when it is imported, used or not."""
-    ours = ctypes.CDLL(str(lib/"libllama.so"))
-    missing = [name for name in names if not hasattr(ours, name)]
-    if not missing:
-        return lib
-    print("our model library lacks", *missing)
-    source = work/"absent.c"
-    source.write_text("#include <stdlib.h>\n" + "".join(f"void {name}(void) {{ abort(); }}\n" for name in missing))
-    run([os.environ.get("CC", "cc"), "-shared", "-fPIC", source, "-o", work/"libllama.so", "-Wl,--no-as-needed",
-         lib/"libllama.so.0", f"-Wl,-rpath,{lib}"])
-    return work
-
-
 def models(build, peer):
     python, lib = os.environ["PEER_PYTHON"], build/"lib"
+    ours = ctypes.CDLL(str(lib/"libllama.so"))
+    missing = [name for name in bound(peer.parent) if not hasattr(ours, name)]
+    assert not missing, f"our model library lacks {missing}"
     found = [m for m in (pathlib.Path(os.environ["ARENITE_MODELS"])/name for name in MODELS) if m.exists()]
     for model in found:
         with tempfile.TemporaryDirectory() as work:
@@ -107,7 +95,7 @@ def models(build, peer):
                 f"their model library, our tensor library: {below['objects']}"
             compare(f"{model.name}, our tensor library", below, own)
             print(f"{model.name}: over our tensor library as over the peer's own")
-            whole = scenario(LLAMA_CPP_LIB_PATH=whole_library(lib, bound(peer.parent), pathlib.Path(work)))
+            whole = scenario(LLAMA_CPP_LIB_PATH=lib)
             assert not any(str(peer) in o for o in whole["objects"]), f"ours alone: {whole['objects']}"
             compare(f"{model.name}, our model library", whole, own)
             print(f"{model.name}: our model library as the peer's own")
