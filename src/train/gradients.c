@@ -297,7 +297,6 @@ static struct attention attention_of(const struct edge *e) {
     const tensor *y = e->y;
     context *ctx = e->ctx;
     struct attention at = { NULL, NULL, NULL, NULL };
-    if (y->src[1]->ne[2] != y->src[2]->ne[2]) return at;
     const float cap = param_f32(y, 2), scale = cap != 0.0f ? param_f32(y, 0)/cap : param_f32(y, 0), factor = cap != 0.0f ? cap : scale;
     tensor *s = ggml_mul_mat(ctx, ordered(ctx, y->src[1]), y->src[0]);
     tensor *t = cap != 0.0f ? ggml_tanh(ctx, ggml_scale(ctx, s, scale)) : NULL;
@@ -375,16 +374,15 @@ static tensor *mul_mat_id_b(const struct edge *e) {
     tensor *turned = ggml_cont(ctx, ggml_transpose(ctx, a));
     return summed(ctx, ggml_mul_mat_id(ctx, turned, e->g, e->y->src[2]), e->b);
 }
-/* To expert x flows the outer product of b and dy over the pairs (u, t) whose id is x: dy of all others is made zero. */
+/* To expert x flows the sum of outer products of b and dy over the pairs (u, t) whose id is x: an outer product whose third
+ * source names the slice that each pair adds to. */
 static tensor *mul_mat_id_a(const struct edge *e) {
     context *ctx = e->ctx;
-    const int64_t n = e->y->ne[0], used = e->y->ne[1], tokens = e->y->ne[2], pairs = used*tokens, experts = e->a->ne[2];
-    tensor *one = ggml_diag(ctx, filled(ctx, e->g, SHAPE(experts, 1, 1, 1), 1.0f));
-    tensor *ids = ggml_reshape_1d(ctx, packed(ctx, e->y->src[2]), pairs);
-    tensor *chosen = ggml_cont(ctx, ggml_transpose(ctx, ggml_get_rows(ctx, one, ids)));             /* [pairs, experts] */
-    tensor *g = ggml_repeat_4d(ctx, ggml_reshape_2d(ctx, packed(ctx, e->g), n, pairs), n, pairs, experts, 1);
-    tensor *b = ggml_reshape_2d(ctx, ggml_repeat_4d(ctx, as_f32(ctx, e->b), e->b->ne[0], used, tokens, 1), e->b->ne[0], pairs);
-    return ggml_out_prod(ctx, b, ggml_mul(ctx, g, ggml_reshape_3d(ctx, chosen, 1, pairs, experts)));
+    const int64_t k = e->b->ne[0], n = e->y->ne[0], used = e->y->ne[1], tokens = e->y->ne[2], pairs = used*tokens;
+    tensor *ids = ggml_reshape_1d(ctx, packed(ctx, e->y->src[2]), pairs), *g = ggml_reshape_2d(ctx, packed(ctx, e->g), n, pairs);
+    tensor *b = as_f32(ctx, e->b);
+    b = ggml_reshape_2d(ctx, e->b->ne[1] == used ? packed(ctx, b) : ggml_repeat_4d(ctx, b, k, used, tokens, 1), k, pairs);
+    return op_new(ctx, GGML_OP_OUT_PROD, GGML_TYPE_F32, SHAPE(k, n, e->a->ne[2], 1), SOURCES(b, g, ids));
 }
 
 static tensor *diag_mask(const struct edge *e) { return ggml_diag_mask_zero(e->ctx, e->g, param_i32(e->y, 0)); }
@@ -533,15 +531,43 @@ static tensor *conv_dw_data(const struct edge *e) {
     return shaped(ctx, data, e->b);
 }
 
-/* By the kernel only: nothing adds columns of three dimensions back. y is [OW, OH, OD, OC*N]. */
-static tensor *conv_3d_kernel(const struct edge *e) {
-    context *ctx = e->ctx;
-    int32_t p[12];
-    for (int i = 0; i < 12; i++) p[i] = param_i32(e->y, i);
+/* y is [OW, OH, OD, OC*N], the kernel [KW, KH, KD, C*OC]. */
+struct window_3d { int s[3], p[3], d[3]; int64_t c, n, oc; };
+static struct window_3d window_3d_of(const tensor *y) {
+    struct window_3d w = { .c = param_i32(y, 9), .n = param_i32(y, 10), .oc = param_i32(y, 11) };
+    for (int i = 0; i < 3; i++) w.s[i] = param_i32(y, i), w.p[i] = param_i32(y, 3 + i), w.d[i] = param_i32(y, 6 + i);
+    return w;
+}
+/* The gradient with channels first, [OC, OW*OH*OD*N]. */
+static tensor *channels_3d(const struct edge *e, const struct window_3d *w) {
     const int64_t positions = e->y->ne[0]*e->y->ne[1]*e->y->ne[2];
-    tensor *x = ggml_im2col_3d(ctx, e->a, as_f32(ctx, e->b), p[9], p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], GGML_TYPE_F32);
-    tensor *g = ggml_reshape_4d(ctx, packed(ctx, e->g), positions, 1, p[11], p[10]);
-    return shaped(ctx, ggml_out_prod(ctx, rows_of(ctx, x, taps(e->a)*p[9]), by_channel(ctx, g)), e->a);
+    return by_channel(e->ctx, ggml_reshape_4d(e->ctx, packed(e->ctx, e->g), positions, 1, w->oc, w->n));
+}
+static tensor *conv_3d_kernel(const struct edge *e) {
+    const struct window_3d w = window_3d_of(e->y);
+    tensor *x = ggml_im2col_3d(e->ctx, e->a, as_f32(e->ctx, e->b), w.c, w.s[0], w.s[1], w.s[2], w.p[0], w.p[1], w.p[2], w.d[0], w.d[1], w.d[2],
+                               GGML_TYPE_F32);
+    return shaped(e->ctx, ggml_out_prod(e->ctx, rows_of(e->ctx, x, taps(e->a)*w.c), channels_3d(e, &w)), e->a);
+}
+static tensor *turned(context *ctx, tensor *t, int d0, int d1, int d2, int d3) { return ggml_cont(ctx, ggml_permute(ctx, t, d0, d1, d2, d3)); }
+/* Columns are added back in two steps: each picture of a tap in depth and a place in depth for itself, [IW, IH] of them all; then
+ * the taps in depth, as lines of one dimension, one for each element of the picture. */
+static tensor *conv_3d_data(const struct edge *e) {
+    context *ctx = e->ctx;
+    const struct window_3d w = window_3d_of(e->y);
+    const int64_t *k = e->a->ne, *in = e->b->ne, *out = e->y->ne, area = k[0]*k[1], plane = in[0]*in[1];
+    tensor *kernel = rows_of(ctx, as_f32(ctx, e->a), area*k[2]*w.c);
+    tensor *x = ggml_out_prod(ctx, kernel, ggml_transpose(ctx, channels_3d(e, &w)));            /* [taps, OW*OH*OD*N] */
+    x = ggml_reshape_4d(ctx, x, area, k[2]*w.c, out[0]*out[1], out[2]*w.n);
+    x = ggml_reshape_4d(ctx, turned(ctx, x, 0, 2, 1, 3), area, out[0], out[1], k[2]*w.c*out[2]*w.n);
+    x = ggml_im2col_back(ctx, x, ggml_reshape_4d(ctx, kernel, k[0], k[1], 1, k[2]*k[3]),
+                         (int64_t[]) { in[0], in[1], 1, k[2]*w.c*out[2]*w.n }, w.s[0], w.s[1], w.p[0], w.p[1], w.d[0], w.d[1], true);
+    x = turned(ctx, ggml_reshape_4d(ctx, x, plane, k[2], w.c, out[2]*w.n), 2, 0, 3, 1);         /* [KD, OD*N, plane, C] */
+    const int64_t lines = w.n*plane*w.c;
+    x = ggml_im2col_back(ctx, ggml_reshape_3d(ctx, x, k[2], out[2], lines), ggml_reshape_3d(ctx, kernel, k[2], 1, area*k[3]),
+                         (int64_t[]) { in[2], 1, lines, 1 }, w.s[2], 0, w.p[2], 0, w.d[2], 0, false);
+    x = turned(ctx, ggml_reshape_4d(ctx, x, in[2], w.n, plane, w.c), 1, 3, 0, 2);               /* [plane, ID, C, N] */
+    return shaped(ctx, x, e->b);
 }
 
 /* Transposed: the data's gradient is the convolution of g. Kernel [K, OC, IC] or [KW, KH, OC, IC]; one dimension is two with a
@@ -585,11 +611,21 @@ static tensor *roll(const struct edge *e) {
     const int32_t *p = e->y->op_params;
     return ggml_roll(e->ctx, e->g, -p[0], -p[1], -p[2], -p[3]);
 }
-/* Padding is left out again; a circular one would have to be added up. */
+/* Padding is left out again. A circular one is completed to whole repetitions, which are added up. */
 static tensor *pad(const struct edge *e) {
     const int32_t *p = e->y->op_params;
     tensor *g = packed(e->ctx, e->g);
-    if (p[8] || !g) return NULL;
+    if (!g) return NULL;
+    if (p[8]) {
+        int more[2*GGML_MAX_DIMS];
+        for (int d = 0; d < GGML_MAX_DIMS; d++) {
+            const int64_t n = e->a->ne[d];
+            more[2*d]     = (int) ((n - p[2*d] % n) % n);
+            more[2*d + 1] = (int) ((n - p[2*d + 1] % n) % n);
+        }
+        g = ggml_pad_ext(e->ctx, g, more[0], more[1], more[2], more[3], more[4], more[5], more[6], more[7]);
+        return ggml_repeat_back(e->ctx, g, e->a);
+    }
     const struct region r = {
         .nb = { g->nb[0], g->nb[1], g->nb[2], g->nb[3] },
         .offset = (size_t) p[0]*g->nb[0] + (size_t) p[2]*g->nb[1] + (size_t) p[4]*g->nb[2] + (size_t) p[6]*g->nb[3],
@@ -678,7 +714,7 @@ static gradient *const gradients[GGML_OP_COUNT][SOURCES_WITH_GRADIENTS] = {
     [GGML_OP_IM2COL_BACK]          = { NULL,           constant },
     [GGML_OP_CONV_2D]              = { conv_2d_kernel, conv_2d_data },
     [GGML_OP_CONV_2D_DW]           = { conv_dw_kernel, conv_dw_data },
-    [GGML_OP_CONV_3D]              = { conv_3d_kernel },
+    [GGML_OP_CONV_3D]              = { conv_3d_kernel, conv_3d_data },
     [GGML_OP_CONV_TRANSPOSE_1D]    = { transposed_kernel, transposed_data },
     [GGML_OP_CONV_TRANSPOSE_2D]    = { transposed_kernel, transposed_data },
     [GGML_OP_POOL_2D]              = { pool_2d },

@@ -107,11 +107,15 @@ CASE2(t_conv_1d,   ggml_conv_1d(ctx, a, b, 1, 1, 1))
 CASE2(t_conv_direct, ggml_conv_2d_direct(ctx, ggml_cont(ctx, a), b, 2, 1, 1, 2, 1, 2))
 CASE2(t_conv_dw,   ggml_conv_2d_dw_direct(ctx, a, b, 2, 1, 1, 2, 1, 2))
 CASE1(t_conv_3d,   ggml_conv_3d_direct(ctx, ggml_cont(ctx, a), given(ctx, GGML_TYPE_F32, 6, 5, 4, 4), 1, 2, 1, 1, 0, 1, 2, 1, 1, 2, 2, 3))
+CASE1(t_conv_3d_data, ggml_conv_3d_direct(ctx, given(ctx, GGML_TYPE_F32, 3, 2, 2, 6), a, 1, 2, 1, 1, 0, 1, 2, 1, 1, 2, 2, 3))
+CASE2(t_conv_3d_strides, ggml_conv_3d_direct(ctx, ggml_cont(ctx, a), b, 2, 1, 2, 0, 1, 2, 1, 2, 2, 3, 1, 2))
 CASE2(t_conv_back, ggml_conv_transpose_2d_p0(ctx, a, b, 2))
 CASE2(t_conv_back_1d, ggml_conv_transpose_1d(ctx, a, b, 2, 0, 1))
 CASE1(t_pool_avg,  ggml_pool_2d(ctx, a, GGML_OP_POOL_AVG, 2, 2, 2, 2, 0, 0))
 CASE1(t_pool_max,  ggml_pool_2d(ctx, a, GGML_OP_POOL_MAX, 2, 3, 2, 1, 0, 0))
 CASE1(t_pad,       ggml_pad_ext(ctx, a, 1, 2, 0, 1, 2, 0, 1, 1))
+CASE1(t_pad_circular, ggml_pad_ext_circular(ctx, a, 1, 2, 0, 1, 2, 0, 1, 1))
+CASE1(t_pad_around, ggml_pad_ext_circular(ctx, a, 5, 5, 3, 0, 0, 2, 0, 1))
 CASE1(t_roll,      ggml_roll(ctx, a, 1, -2, 1, 0))
 CASE1(t_leaky,     ggml_leaky_relu(ctx, a, 0.1f, false))
 CASE1(t_hardswish, ggml_hardswish(ctx, a))
@@ -232,6 +236,7 @@ static const struct test_case cases[] = {
     { "set_rows shared", t_set_shared,    { { 6, 4, 2, 2 }, { 6, 3, 2, 2 } },      0.1,  1.0,  1e-5,  false,   ANY },
     { "add_id",          t_add_id,        { { 6, 2, 3, 1 }, { 6, 4, 1, 1 } },      0.1,  1.0,  1e-5,  false,   ANY },
     { "mul_mat_id",      t_mul_mat_id,    { { 7, 5, 4, 1 }, { 7, 2, 3, 1 } },      0.1,  1.0,  2e-5,  false,   NO_TRANSPOSED },
+    { "mul_mat_id, some", t_mul_mat_id,   { { 33, 9, 7, 1 }, { 33, 2, 3, 1 } },    0.1,  1.0,  4e-5,  false,   NO_TRANSPOSED },
     { "mul_mat_id, one", t_mul_mat_id,    { { 7, 5, 4, 1 }, { 7, 1, 3, 1 } },      0.1,  1.0,  2e-5,  false,   NO_TRANSPOSED },
     { "mul_mat_id F16",  t_mul_mat_id_f16,{ { 7, 1, 3, 1 } },                      0.1,  1.0,  2e-5,  false,   ANY },
     { "get_rows_back",  t_get_rows_back, { { 6, 5, 1, 1 }, { 6, 4, 1, 1 } },     0.1,  1.0,  1e-5,  false,   ANY },
@@ -249,11 +254,15 @@ static const struct test_case cases[] = {
     { "conv_1d",        t_conv_1d,       { { 3, 2, 3, 1 }, { 6, 2, 2, 1 } },     0.1,  1.0,  2e-5,  false,   ONLY_PACKED },
     { "conv_2d direct",  t_conv_direct,   { { 3, 2, 2, 4 }, { 7, 5, 2, 2 } },      0.1,  1.0,  3e-5,  false,   ANY },
     { "conv_2d_dw direct",t_conv_dw,       { { 3, 2, 1, 4 }, { 7, 5, 4, 2 } },      0.1,  1.0,  3e-5,  false,   ANY },
+    { "conv_3d by data", t_conv_3d_data,  { { 6, 5, 4, 4 } },                      0.1,  1.0,  3e-5,  false,   ANY },
+    { "conv_3d, strides", t_conv_3d_strides, { { 2, 3, 3, 6 }, { 5, 4, 5, 3 } },   0.1,  1.0,  3e-5,  false,   ANY },
     { "conv_3d direct",  t_conv_3d,       { { 3, 2, 2, 6 } },                      0.1,  1.0,  3e-5,  false,   ANY },
     { "conv_transpose_2d",t_conv_back,     { { 3, 2, 2, 4 }, { 4, 3, 4, 2 } },      0.1,  1.0,  3e-5,  false,   ANY },
     { "conv_transpose_1d",t_conv_back_1d,  { { 3, 2, 4, 1 }, { 5, 4, 1, 1 } },      0.1,  1.0,  3e-5,  false,   ANY },
     { "pool_2d, mean",  t_pool_avg,      { { 6, 4, 2, 2 } },                     0.1,  1.0,  1e-5,  false,   ANY },
     { "pool_2d, most",  t_pool_max,      { { 6, 4, 2, 2 } },                     0.1, 60.0,  1e-5,  false,   ANY },
+    { "pad, circular",  t_pad_circular,  PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
+    { "pad, around",    t_pad_around,    PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
     { "pad",            t_pad,           PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
     { "roll",           t_roll,          PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
     { "leaky_relu",     t_leaky,         PLAIN,                                  0.1,  1.0,  1e-5,  false,   ANY },
@@ -295,6 +304,8 @@ static const struct test_case cases[] = {
     { "many uses",      t_many_uses,     PLAIN,                                  0.1,  1.0,  2e-5,  false,   ANY },
     { "network",        t_network,       { { 7, 6, 1, 1 }, { 7, 4, 1, 1 }, { 6, 1, 1, 1 } }, 0.1, 1.0, 5e-5, false, NO_TRANSPOSED },
     { "flash_attn_ext", t_flash,         { { 8, 5, 4, 2 }, { 8, 6, 2, 2 }, { 8, 6, 2, 2 } }, 0.1, 1.0, 2e-5, false, ANY },
+    { "flash, other v",  t_flash,         { { 8, 5, 4, 1 }, { 8, 6, 1, 1 }, { 8, 6, 2, 1 } }, 0.1, 1.0, 2e-5, false, ANY },
+    { "flash, other k",  t_flash,         { { 8, 5, 4, 2 }, { 8, 6, 4, 2 }, { 6, 6, 1, 2 } }, 0.1, 1.0, 2e-5, false, ANY },
     { "flash, soft cap",t_flash_cap,     { { 8, 5, 4, 2 }, { 8, 6, 2, 2 }, { 4, 1, 1, 1 } }, 0.1, 1.0, 3e-5, false, ANY },
     { "soft_max sinks",  t_sinks,         { { 7, 3, 2, 2 }, { 2, 1, 1, 1 } },      0.1,  1.0,  1e-5,  false,   ANY },
     { "attention",      t_attention,     { { 8, 5, 1, 1 }, { 4, 5, 1, 1 } },     0.1,  1.0,  3e-5,  false,   ANY },

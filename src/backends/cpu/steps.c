@@ -44,7 +44,7 @@ static double work_of(const struct ggml_tensor *node) {
     if (node->op == GGML_OP_MUL_MAT || node->op == GGML_OP_MUL_MAT_ID) {
         return (double) ggml_nelements(node)*(double) src[0]->ne[0]/4;
     }
-    if (node->op == GGML_OP_OUT_PROD) return (double) ggml_nelements(node)*(double) src[0]->ne[1]/4;
+    if (node->op == GGML_OP_OUT_PROD) return (double) ggml_nelements(node)*(double) src[0]->ne[1]/(src[2] ? 4.0*(double) node->ne[2] : 4.0);
     if (node->op == GGML_OP_FLASH_ATTN_EXT) return (double) ggml_nelements(src[0])*(double) src[1]->ne[1]/2;
     if (node->op == GGML_OP_SET_ROWS) return (double) ggml_nelements(src[0]);
     double most = (double) ggml_nelements(node);

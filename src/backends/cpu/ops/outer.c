@@ -12,15 +12,15 @@ bool supports_out_prod(const struct ggml_tensor *dst) {
  * a strip at a time and some terms at a time, so that what they meet stays in the first cache. */
 enum { TOGETHER = 8*OUTER_ROWS, STRIP = 256, TERMS = 16 };
 
-/* The strip y, n rows y_step floats apart, grows by terms of x times factors, of which those of row r follow each other at row r. */
+/* The strip y, n rows y_step floats apart, grows by terms of x times factors; those of a term lie one row of y after the other. */
 static void grow(const struct cpu_task *t, int64_t m, float *y, int64_t y_step, int64_t n, const float *const *x, int terms,
-                 const struct ggml_tensor *b, const char *factors) {
+                 const struct ggml_tensor *b, const char *const *factors) {
     for (int64_t r = 0; r < n; r += OUTER_ROWS) {
         const int rows = n - r < OUTER_ROWS ? (int) (n - r) : OUTER_ROWS;
         const int64_t whole = rows == OUTER_ROWS ? m/16*16 : 0;
         float s[TERMS*OUTER_ROWS];
         for (int k = 0; k < terms; k++) for (int j = 0; j < rows; j++) {
-            s[OUTER_ROWS*k + j] = float_from(b->type, factors + (size_t) (r + j)*b->nb[0] + (size_t) k*b->nb[1]);
+            s[OUTER_ROWS*k + j] = float_from(b->type, factors[k] + (size_t) (r + j)*b->nb[0]);
         }
         float *const to = y + r*y_step;
         if (whole) t->k->f.outer(whole, to, y_step, x, s, terms);
@@ -29,23 +29,33 @@ static void grow(const struct cpu_task *t, int64_t m, float *y, int64_t y_step, 
         }
     }
 }
+/* Whether term k belongs to slice i2: all do, unless a third source has the slices of terms (gradients of experts). */
+static bool is_term(const struct ggml_tensor *slices, int64_t k, int64_t i2) {
+    return !slices || *(const int32_t *) ((const char *) slices->data + (size_t) k*slices->nb[0]) == i2;
+}
 /* Elements i0 .. end-1 of rows r .. r+n-1 of y, of one slice. */
 static void out_prod_rows(const struct cpu_task *t, struct ggml_tensor *dst, int64_t r, int64_t n, int64_t i0, int64_t end) {
-    const struct ggml_tensor *a = dst->src[0], *b = dst->src[1];
+    const struct ggml_tensor *a = dst->src[0], *b = dst->src[1], *slices = dst->src[2];
     const int64_t y_step = (int64_t) (dst->nb[1]/sizeof(float));
     int64_t i1, i2, i3;
     row_index(dst, r, &i1, &i2, &i3);
-    const int64_t a2 = i2/(b->ne[2]/a->ne[2]), a3 = i3/(b->ne[3]/a->ne[3]);
+    const int64_t a2 = slices ? 0 : i2/(b->ne[2]/a->ne[2]), a3 = i3/(b->ne[3]/a->ne[3]), b2 = slices ? 0 : i2;
     for (int64_t i = i0; i < end; i += STRIP) {
         const int64_t m = end - i < STRIP ? end - i : STRIP;
         float *const y = (float *) row_at(dst, i1, i2, i3) + i;
         for (int64_t j = 0; j < n; j++) memset(y + j*y_step, 0, (size_t) m*sizeof *y);
-        for (int64_t k = 0; k < a->ne[1]; k += TERMS) {
-            const int terms = a->ne[1] - k < TERMS ? (int) (a->ne[1] - k) : TERMS;
+        for (int64_t k = 0; k < a->ne[1]; ) {
             const float *x[TERMS];
+            const char *factors[TERMS];
             float buf[TERMS][STRIP];
-            for (int j = 0; j < terms; j++) x[j] = row_load(t, a, row_at(a, k + j, a2, a3), i, m, buf[j]);
-            grow(t, m, y, y_step, n, x, terms, b, element(b, i1, k, i2, i3));
+            int terms = 0;
+            for (; k < a->ne[1] && terms < TERMS; k++) {
+                if (!is_term(slices, k, i2)) continue;
+                x[terms]       = row_load(t, a, row_at(a, k, a2, a3), i, m, buf[terms]);
+                factors[terms] = element(b, i1, k, b2, i3);
+                terms++;
+            }
+            grow(t, m, y, y_step, n, x, terms, b, factors);
         }
     }
 }
