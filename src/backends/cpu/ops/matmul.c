@@ -19,6 +19,7 @@
 
 #include <string.h>
 
+#include "compiler.h"
 #include "cpu.h"
 #include "kernels.h"
 #include "steps.h"
@@ -27,6 +28,7 @@ enum {
     ROW_BLOCK_MIN = 32,         /* rows of a chunk are a multiple of it, what any tile is content with */
     GEMM_MIN      = 5,          /* columns of a slice from which a gemm pays */
     PRIVATE_MAX   = 8192,       /* elements of activations that every worker prepares for itself */
+    WARM_BYTES    = 4096,       /* of a piece that are asked for before it is begun */
     CHUNK_BYTES   = 32768       /* weights that several columns are taken past while they are in the cache */
 };
 
@@ -318,49 +320,76 @@ struct group {
     struct matmul               m[STEP_NODES];  /* of the products; what the first says of columns holds for all */
     struct ggml_tensor          x;              /* this worker's copy of the columns */
     size_t                      areas, worker_size;
-    int64_t                     blocks;         /* ROW_BLOCK_MIN rows of a set of products, all slices together */
 };
 
-/* Rows of one slice of a set of products. Pieces are numbered; each worker counts through all and does those it took. */
+/* Rows of one slice of a set of products. Pieces are numbered; each worker counts through all and does those it took. Slices
+ * without columns have none. */
 struct piece { int set; int64_t slice, i0, n; };
 struct pieces {
-    int64_t number, done;                       /* pieces, and the blocks in them */
+    int64_t number, left;                       /* pieces so far, and the blocks behind them: ROW_BLOCK_MIN rows of a set */
     int     set;                                /* where the next one begins */
     int64_t slice, block;
+    int64_t round;                              /* blocks of each piece of this round */
 };
 
 static bool is_set(const struct group *g, int i) { return g->step->set[g->step->before + i] == i; }
 
-/* Blocks of the next piece: large ones first, so that memory is read in long pieces, and small ones last, so that all workers
- * end together. Weights that several columns are taken past stay in the cache meanwhile. */
-static int64_t piece_blocks(const struct cpu_task *t, const struct group *g, const struct pieces *p) {
-    const struct matmul *m = &g->m[p->set];
+static struct pieces all_pieces(const struct group *g, const struct area *a) {
+    struct pieces p = { 0 };
+    for (int i = 0; i < g->step->products; i++) for (int64_t s = 0; is_set(g, i) && s < g->m[i].slices; s++) {
+        if (columns_of(&g->m[i], a, s)) p.left += ceil_div(g->m[i].rows, ROW_BLOCK_MIN);
+    }
+    return p;
+}
+
+/* Blocks of the next piece. Each worker's share is read in as few pieces as may be, since memory answers slowly at first: a round
+ * gives each three quarters of what is left for it, and smaller rounds follow, so that all workers end together. Weights that
+ * several columns are taken past stay in the cache meanwhile. */
+static int64_t piece_blocks(const struct cpu_task *t, const struct matmul *m, struct pieces *p, int64_t columns) {
     const int64_t left = ceil_div(m->rows, ROW_BLOCK_MIN) - p->block, block_bytes = ROW_BLOCK_MIN*(int64_t) m->w->nb[1] + 1;
-    const int64_t most = (m->columns > 1 ? CHUNK_BYTES : 8*CHUNK_BYTES)/block_bytes;
-    int64_t n = (g->blocks - p->done)/(2*t->nth);
+    const int64_t most = (columns > 1 ? CHUNK_BYTES : 32*CHUNK_BYTES)/block_bytes;
+    if (p->number % t->nth == 0) p->round = t->nth == 1 ? p->left : 3*p->left/(4*t->nth);
+    int64_t n = p->round;
     if (n > most) n = most;
     if (n < 1)    n = 1;
     return n < left ? n : left;
 }
 
-static bool next_piece(const struct cpu_task *t, const struct group *g, struct pieces *p, struct piece *out) {
+static void next_slice(const struct group *g, struct pieces *p) {
+    p->block = 0;
+    if (++p->slice < g->m[p->set].slices) return;
+    p->slice = 0;
+    do p->set++; while (p->set < g->step->products && !is_set(g, p->set));
+}
+
+/* Asks for the beginning of a piece. */
+static void warm_piece(const struct group *g, const struct piece *piece) {
+    const struct matmul *m = &g->m[piece->set];
+    const char *w = (const char *) slice_at(m, piece->slice) + (size_t) piece->i0*m->w->nb[1];
+    const size_t size = (size_t) piece->n*m->w->nb[1];
+    for (size_t at = 0; at < size && at < WARM_BYTES; at += 64) PREFETCH(w + at);
+}
+
+/* The next piece that nobody has taken; of no rows at the end. */
+static struct piece take_piece(const struct cpu_task *t, const struct group *g, const struct area *a, struct pieces *p) {
     int64_t wanted;
-    if (!task_chunk(t, INT64_MAX, &wanted)) return false;
-    while (p->done < g->blocks) {
+    task_chunk(t, INT64_MAX, &wanted);
+    while (p->left > 0) {
         const struct matmul *m = &g->m[p->set];
-        const int64_t n = piece_blocks(t, g, p), i0 = p->block*ROW_BLOCK_MIN, end = i0 + n*ROW_BLOCK_MIN;
-        *out = (struct piece) { p->set, p->slice, i0, (end < m->rows ? end : m->rows) - i0 };
-        p->done += n, p->block += n;
-        if (end >= m->rows) {
-            p->block = 0;
-            if (++p->slice == m->slices) {
-                p->slice = 0;
-                do p->set++; while (p->set < g->step->products && !is_set(g, p->set));
-            }
+        const int64_t columns = columns_of(m, a, p->slice);
+        if (columns == 0) {
+            next_slice(g, p);
+            continue;
         }
-        if (p->number++ == wanted) return true;
+        const int64_t n = piece_blocks(t, m, p, columns), i0 = p->block*ROW_BLOCK_MIN, end = i0 + n*ROW_BLOCK_MIN;
+        const struct piece piece = { p->set, p->slice, i0, (end < m->rows ? end : m->rows) - i0 };
+        p->left -= n, p->block += n;
+        if (end >= m->rows) next_slice(g, p);
+        if (p->number++ < wanted) continue;
+        warm_piece(g, &piece);
+        return piece;
     }
-    return false;
+    return (struct piece) { .n = 0 };
 }
 
 /* What is done with the products of a piece element by element. */
@@ -379,17 +408,28 @@ static void finish(const struct cpu_task *t, const struct group *g, const struct
     }
 }
 
-static void multiply(const struct cpu_task *t, const struct group *g, const struct area *a, float *buffer) {
-    void *scratch = (char *) (void *) buffer + g->m[0].floats_size;
-    struct pieces pieces = { 0 };
-    for (struct piece p; next_piece(t, g, &pieces, &p); ) {
-        if (columns_of(&g->m[0], a, p.slice) == 0) continue;
-        for (int i = p.set; i < g->step->products; i++) {
-            const struct matmul *m = &g->m[i];
-            if (g->step->set[g->step->before + i] != p.set) continue;
-            if (has_gemm(m, a, p.slice)) multiply_gemm(m, a, p.slice, p.i0, p.n, scratch);
-            else                         multiply_gemv(m, a, p.slice, p.i0, p.n, buffer);
+/* Rows from .. to-1 of a piece, of one of its products. */
+static void multiply_rows(const struct matmul *m, const struct area *a, const struct piece *p, int64_t from, int64_t to, float *buffer) {
+    if (from == to) return;
+    if (has_gemm(m, a, p->slice)) multiply_gemm(m, a, p->slice, p->i0 + from, to - from, (char *) (void *) buffer + m->floats_size);
+    else                          multiply_gemv(m, a, p->slice, p->i0 + from, to - from, buffer);
+}
+
+/* All pieces from p on that this worker gets. The next one is taken shortly before one ends, so that its weights are on the way;
+ * earlier, it would be kept from a worker that is free. */
+static void multiply(const struct cpu_task *t, const struct group *g, const struct area *a, struct pieces *pieces, struct piece p, float *buffer) {
+    const uint8_t *set = g->step->set + g->step->before;
+    for (struct piece next; p.n; p = next) {
+        int last = p.set;
+        for (int i = p.set + 1; i < g->step->products; i++) {
+            if (set[i] != p.set) continue;
+            multiply_rows(&g->m[last], a, &p, 0, p.n, buffer);
+            last = i;
         }
+        const int64_t head = has_gemm(&g->m[last], a, p.slice) ? 0 : (p.n - 1)/ROW_BLOCK_MIN*ROW_BLOCK_MIN;
+        multiply_rows(&g->m[last], a, &p, 0, head, buffer);
+        next = take_piece(t, g, a, pieces);
+        multiply_rows(&g->m[last], a, &p, head, p.n, buffer);
         finish(t, g, a, &p);
     }
 }
@@ -432,7 +472,7 @@ static void prepare(const struct cpu_task *t, struct group *g, const struct area
 
 /* How all of it is computed; false when there is nothing to compute. */
 static bool plan_group(const struct cpu_task *t, struct group *g, bool plain) {
-    g->blocks = 0, g->worker_size = 0;
+    g->worker_size = 0;
     for (int i = 0; i < g->step->products; i++) {
         struct matmul *m = &g->m[i];
         *m = plan(g->node[g->step->before + i], t->k, t->nth, plain);
@@ -440,7 +480,6 @@ static bool plan_group(const struct cpu_task *t, struct group *g, bool plain) {
         if (!plain && m->total > t->scratch_size) return plan_group(t, g, true);      /* planned for another instruction set */
         if (g->step->meets) m->is_private = false, plan_sizes(m, t->nth);
         if (m->worker_size > g->worker_size) g->worker_size = m->worker_size;
-        if (is_set(g, i)) g->blocks += m->slices*ceil_div(m->rows, ROW_BLOCK_MIN);
     }
     g->areas = g->m[0].is_private ? (size_t) t->nth : 1;
     return true;
@@ -457,8 +496,13 @@ void run_products(const struct cpu_task *t, const struct cpu_step *step, struct 
         if (!m->is_private) task_barrier(t);
         if (unit_first(m, &a, m->slices) < 0) return;
     }
+    /* memory answers while the columns are prepared; where that is shared, the same counter gives the units first */
+    struct pieces pieces = all_pieces(&g, &a);
+    struct piece first = { .n = 0 };
+    if (m->is_private) first = take_piece(t, &g, &a, &pieces);
     prepare(t, &g, &a, buffer);
-    multiply(t, &g, &a, buffer);
+    if (!m->is_private) first = take_piece(t, &g, &a, &pieces);
+    multiply(t, &g, &a, &pieces, first, buffer);
 }
 
 void op_mul_mat(const struct cpu_task *t, struct ggml_tensor *dst) {
