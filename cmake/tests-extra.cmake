@@ -53,7 +53,7 @@ foreach(row ${header_languages})
 endforeach()
 
 # threads counted by the test itself (tests/interpose.h)
-foreach(test cpu_threads cpu_compute core_sched core_backend train_opt model_memory model_train model_grammar)
+foreach(test cpu_threads cpu_compute core_sched core_meta core_backend train_opt model_memory model_train model_grammar)
     if(TARGET test_${test})
         target_link_options(test_${test} PRIVATE -Wl,--wrap=pthread_create)
     endif()

@@ -28,6 +28,8 @@ enum ggml_backend_dev_type {
     GGML_BACKEND_DEVICE_TYPE_META  = 4,
 };
 
+/* How a tensor lies on the devices of a meta device: divided along one of its axes, whole on each of them (MIRRORED), or in
+ * summands, one on each (PARTIAL). NONE and UNKNOWN are for bookkeeping, no answer of a callback. */
 enum ggml_backend_meta_split_axis {
     GGML_BACKEND_SPLIT_AXIS_0        = 0,
     GGML_BACKEND_SPLIT_AXIS_1        = 1,
@@ -71,6 +73,10 @@ struct ggml_backend_feature {
     const char *value;
 };
 
+/* Along an axis: n_segments (1 to 16) segments one after the other, segment s nr[s] times; each time device j of n gets the
+ * next ne[s*n + j] elements (not s*16 + j). All together make the axis; on axis 0 they are whole blocks of the type. A tensor in
+ * one piece for each device is one segment with nr 1; K and V behind Q in one matrix are segments of their own, so that every
+ * device gets its part of each. PARTIAL: ne[j] != 0 names the devices that have a summand, none named: all; F32 only. */
 struct ggml_backend_meta_split_state {
     enum ggml_backend_meta_split_axis axis;
     int64_t ne[16 *GGML_BACKEND_META_MAX_DEVICES];
@@ -315,8 +321,14 @@ GGML_API void ggml_backend_sched_reset(ggml_backend_sched_t sched);
 GGML_API void ggml_backend_sched_set_eval_callback(ggml_backend_sched_t sched, ggml_backend_sched_eval_callback
     callback, void *user_data);
 GGML_API const char *ggml_backend_meta_split_axis_name(enum ggml_backend_meta_split_axis split_axis);
-/* One device of type META for n_devs >= 1 devices; owned by the library. Work and memory are the first one's: how tensors could
- * be divided (get_split_state) is not asked. NULL when out of memory. */
+/* One device of type META that stands for 1 to 16 others (the same one may be there several times): tensors in its buffers are
+ * divided over them, and so is the work. Owned by the library; the same list, callback and data give the same device. NULL,
+ * after one line of log, when out of memory or for a list that is none.
+ * get_split_state is asked once for each leaf that is placed outside an allocator's COMPUTE buffers (weights, caches); what it
+ * cannot be divided into fails the placement. NULL: everything is MIRRORED. All other tensors follow by rules: the state of a node
+ * comes from its sources, sums of summands are added in the order of the devices where they are read as a whole, and an op without
+ * a rule is computed whole on every device. Where no sum is divided results have the bits of one device. Data are set and got
+ * as if the tensor were whole. A store into a tensor that is divided in a way it cannot follow fails the run. */
 GGML_API ggml_backend_dev_t ggml_backend_meta_device(ggml_backend_dev_t *devs, size_t n_devs,
     ggml_backend_meta_get_split_state_t get_split_state, void *get_split_state_ud);
 
