@@ -581,8 +581,8 @@ LLAMA_API bool llama_model_is_diffusion(const struct llama_model *model);
 
 /* Writes fname_inp anew with weights of other types: 0, or not 0 after a line of log, and nothing is written then. Which type
  * a tensor gets is the mixture of params->ftype, unless output_tensor_type, token_embedding_type (GGML_TYPE_COUNT: as the
- * mixture has it) or the first of tt_overrides whose pattern (POSIX extended) occurs in its name says otherwise. A type whose
- * blocks do not divide the rows is replaced by a similar one, with a warning at the end; docs/differences.md lists which.
+ * mixture has it) or the first of tt_overrides whose pattern (a regular expression of ECMAScript, docs/differences.md) occurs in its name says
+ * otherwise. A type whose blocks do not divide the rows is replaced by a similar one, with a warning at the end; docs/differences.md lists which.
  * `imatrix` and tt_overrides end with a NULL name, kv_overrides with an empty key, prune_layers with -1. Tensors are streamed:
  * memory does not grow with the file (max_buf_size bounds the buffer further, down to a row). NULL: the defaults. */
 LLAMA_API uint32_t llama_model_quantize(const char *fname_inp, const char *fname_out, const
@@ -939,7 +939,8 @@ LLAMA_API struct llama_sampler *llama_sampler_init_mirostat_v2(uint32_t seed, fl
 LLAMA_API struct llama_sampler *llama_sampler_init_grammar(const struct llama_vocab *vocab, const char *grammar_str,
     const char *grammar_root);
 /* The same once a trigger has appeared in the accepted text; before, all tokens pass. The grammar's text begins with the trigger
- * word or token, or at what the first group of a pattern (POSIX extended) matched, or where the pattern did. */
+ * word or token, or at what the first group of a pattern (a regular expression of ECMAScript, docs/differences.md) matched, or
+ * where the pattern did. */
 GGML_DEPRECATED(LLAMA_API struct llama_sampler *llama_sampler_init_grammar_lazy(const struct llama_vocab *vocab, const
     char *grammar_str, const char *grammar_root, const char **trigger_words, size_t num_trigger_words, const
     llama_token *trigger_tokens, size_t num_trigger_tokens), "old");

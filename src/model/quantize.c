@@ -10,9 +10,9 @@
 #include "ggml-cpu.h"
 #include "log.h"
 #include "mixture.h"
+#include "pattern.h"
 
 #include <errno.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,17 +91,15 @@ static void mixture_describe(struct work *w) {
     }
 }
 
-/* The program's word on a tensor: the first pattern that occurs in its name. False: a pattern that is none. */
+/* The program's word on a tensor: the first pattern that occurs in its name. False: a pattern that is none, or no memory. */
 static bool pattern_type(const struct llama_model_tensor_override *o, const char *name, enum ggml_type *type) {
     for (; o && o->pattern; o++) {
-        regex_t r;
-        if (regcomp(&r, o->pattern, REG_EXTENDED | REG_NOSUB)) {
-            log_error("tensor pattern '%s' is not a regular expression", o->pattern);
-            return false;
-        }
-        const bool fits = regexec(&r, name, 0, NULL, 0) == 0;
-        regfree(&r);
-        if (!fits) continue;
+        struct pattern *p = pattern_parse(o->pattern, "tensor pattern");
+        const int found = p ? pattern_occurs(p, name) : -1;
+        pattern_free(p);
+        if (p && found < 0) log_error("out of memory");
+        if (found < 0) return false;
+        if (!found) continue;
         *type = o->type;
         return true;
     }

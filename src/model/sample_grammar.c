@@ -3,7 +3,6 @@
  * shared by clones. A lazy one waits, and lets everything pass, until a trigger appears in the text. */
 
 #include <math.h>
-#include <regex.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +10,15 @@
 #include "candidates.h"
 #include "grammar.h"
 #include "log.h"
+#include "pattern.h"
 #include "vocab.h"
 
 enum { MAX_WAIT = 1 << 20 };            /* bytes of text in which triggers are looked for */
 
-struct trigger {
-    char   *word;                       /* found as it is; NULL: */
-    regex_t pattern;                    /* the grammar's text begins at its first group, or where it begins */
-};
-
 struct constraint {                     /* what clones share */
     atomic_int         users;
     struct grammar    *grammar;         /* NULL: everything passes */
-    struct trigger    *triggers;        /* [n_triggers] */
+    struct pattern   **triggers;        /* [n_triggers]: the grammar's text begins at the first group of one, or where it begins */
     llama_token       *tokens;          /* [n_tokens] triggers too; the grammar's text begins with them */
     size_t             n_triggers, n_tokens;
     bool               lazy;
@@ -38,6 +33,7 @@ struct state {
     bool               waiting, lost;   /* for a trigger; after a token that the grammar has no place for */
     char              *text;            /* while waiting */
     size_t             length, room;
+    struct search    **searches;        /* [n_triggers] for triggers in it */
     struct level      *levels;          /* [longest + 1]: the base, and after each character of the token in hand */
     struct utf8_part  *parts;           /* [longest + 1]: after each byte */
     uint32_t          *depth;           /* [longest + 1]: the level after each byte */
@@ -150,9 +146,14 @@ static void go_on(struct state *s, const unsigned char *bytes, size_t n) {
     }
 }
 
-static bool keep_text(struct state *s, const unsigned char *bytes, size_t n) {
-    if (s->length + n > MAX_WAIT) s->length = 0;
-    if (s->length + n + 1 > s->room) {
+static void forget_text(struct state *s) {
+    s->length = 0;
+    for (size_t i = 0; i < s->c->n_triggers; i++) search_reset(s->searches[i]);
+}
+
+static bool keep_text(struct state *s, const void *bytes, size_t n) {
+    if (s->length + n > MAX_WAIT) forget_text(s);
+    if (s->length + n > s->room) {
         const size_t room = 2*(s->length + n) + 256;
         char *grown = realloc(s->text, room);
         if (!grown) return false;
@@ -161,22 +162,21 @@ static bool keep_text(struct state *s, const unsigned char *bytes, size_t n) {
     }
     memcpy(s->text + s->length, bytes, n);
     s->length += n;
-    s->text[s->length] = 0;
     return true;
 }
 
-/* Where the grammar's text begins in the text so far; NULL: no trigger yet. */
-static const char *triggered(const struct state *s) {
+/* Where the grammar's text begins in the text so far, whose last bytes these are; NULL: no trigger yet. */
+static const char *triggered(const struct state *s, const void *bytes, size_t n) {
+    const char *start = NULL;
     for (size_t i = 0; i < s->c->n_triggers; i++) {
-        const struct trigger *t = s->c->triggers + i;
-        regmatch_t at[10];
-        const char *found = t->word ? strstr(s->text, t->word) : NULL;
-        if (found) return found;
-        if (t->word || regexec(&t->pattern, s->text, 10, at, 0)) continue;
-        for (int g = 1; g < 10; g++) if (at[g].rm_so >= 0 && at[g].rm_eo > at[g].rm_so) return s->text + at[g].rm_so;
-        return s->text + at[0].rm_so;
+        const size_t *marks = search_feed(s->searches[i], bytes, n);
+        if (!marks || start) continue;
+        start = s->text + marks[0];
+        for (size_t g = s->c->triggers[i]->n_groups - 1; g > 0; g--) {
+            if (marks[2*g] != NO_MARK && marks[2*g + 1] != NO_MARK && marks[2*g + 1] > marks[2*g]) start = s->text + marks[2*g];
+        }
     }
-    return NULL;
+    return start;
 }
 
 static void wait_on(struct state *s, llama_token id, const struct piece *p) {
@@ -185,15 +185,15 @@ static void wait_on(struct state *s, llama_token id, const struct piece *p) {
     for (size_t i = 0; i < s->c->n_tokens; i++) {
         if (s->c->tokens[i] != id) continue;
         s->waiting = false;
-        s->length  = 0;
+        forget_text(s);
         go_on(s, bytes, p->length);
         return;
     }
     if (!keep_text(s, bytes, p->length)) { log_error("grammar: out of memory"); return; }
-    if (!(start = triggered(s))) return;
+    if (!(start = triggered(s, bytes, p->length))) return;
     s->waiting = false;
     go_on(s, (const unsigned char *) start, s->length - (size_t) (start - s->text));
-    s->length = 0;
+    forget_text(s);
 }
 
 static void grammar_accept(struct llama_sampler *smpl, llama_token id) {
@@ -214,10 +214,7 @@ static const char *grammar_name(const struct llama_sampler *s) { (void) s; retur
 
 static void constraint_free(struct constraint *c) {
     if (!c || atomic_fetch_sub(&c->users, 1) > 1) return;
-    for (size_t i = 0; i < c->n_triggers; i++) {
-        if (!c->triggers[i].word) regfree(&c->triggers[i].pattern);
-        free(c->triggers[i].word);
-    }
+    for (size_t i = 0; i < c->n_triggers; i++) pattern_free(c->triggers[i]);
     free(c->triggers);
     free(c->tokens);
     grammar_free(c->grammar);
@@ -227,6 +224,8 @@ static void constraint_free(struct constraint *c) {
 static void state_free(struct state *s) {
     if (!s) return;
     matcher_free(&s->matcher);
+    for (size_t i = 0; s->searches && i < s->c->n_triggers; i++) search_free(s->searches[i]);
+    free(s->searches);
     constraint_free(s->c);
     free(s->text);
     free(s->levels);
@@ -237,6 +236,12 @@ static void state_free(struct state *s) {
 }
 
 static void grammar_free_sampler(struct llama_sampler *smpl) { state_free(smpl->ctx); }
+
+static bool searches_new(struct state *s) {
+    s->searches = calloc(s->c->n_triggers + 1, sizeof(struct search *));
+    for (size_t i = 0; s->searches && i < s->c->n_triggers; i++) if (!(s->searches[i] = search_new(s->c->triggers[i]))) return false;
+    return s->searches != NULL;
+}
 
 /* A state without its places; takes the constraint over. */
 static struct state *state_new(const struct llama_vocab *vocab, struct constraint *c) {
@@ -252,7 +257,7 @@ static struct state *state_new(const struct llama_vocab *vocab, struct constrain
         s->depth  = calloc(n, sizeof *s->depth);
         s->passes = calloc((size_t) vocab->n_tokens + 1, 1);
     }
-    if (n && s->levels && s->parts && s->depth && s->passes) return s;
+    if (n && s->levels && s->parts && s->depth && s->passes && searches_new(s)) return s;
     state_free(s);
     return NULL;
 }
@@ -264,8 +269,8 @@ static void grammar_reset(struct llama_sampler *smpl) {
     s->waiting = s->c->lazy;
     s->lost    = false;
     s->part    = (struct utf8_part) { 0 };
-    s->length  = 0;
     if (!s->c->grammar) return;
+    forget_text(s);
     matcher_free(&s->matcher);
     if (matcher_init(&s->matcher, s->c->grammar, s->levels)) return;
     log_error("grammar: out of memory");
@@ -297,7 +302,8 @@ static struct llama_sampler *grammar_clone(const struct llama_sampler *smpl) {
         s->levels[0] = from->levels[0];
         s->levels[0].stepped = 0;
         ok = (!from->matcher.grammar || matcher_copy(&s->matcher, &from->matcher))
-          && (!from->length || keep_text(s, (const unsigned char *) from->text, from->length));
+          && (!from->length || keep_text(s, from->text, from->length));
+        for (size_t i = 0; ok && i < s->c->n_triggers; i++) search_copy(s->searches[i], from->searches[i]);
     }
     struct llama_sampler *copy = ok ? llama_sampler_init(&grammar_iface, s) : NULL;
     if (!ok) log_error("sampler: out of memory");
@@ -307,24 +313,14 @@ static struct llama_sampler *grammar_clone(const struct llama_sampler *smpl) {
 
 /* ---- making ------------------------------------------------------------------------------------------------------------ */
 
-static bool trigger_init(struct trigger *t, const char *text, bool is_word) {
-    if (is_word) {
-        t->word = calloc(1, strlen(text) + 1);
-        if (t->word) memcpy(t->word, text, strlen(text));
-        else         log_error("grammar: out of memory");
-        return t->word != NULL;
-    }
-    const int failed = regcomp(&t->pattern, text, REG_EXTENDED);
-    if (failed) log_error("grammar: trigger '%.100s' is no regular expression", text);
-    return !failed;
-}
-
 static bool triggers_init(struct constraint *c, const char **texts, size_t n, bool words, const llama_token *tokens, size_t n_tokens) {
     c->triggers = calloc(n + 1, sizeof *c->triggers);
     c->tokens   = calloc(n_tokens + 1, sizeof *c->tokens);
     if (!c->triggers || !c->tokens) { log_error("grammar: out of memory"); return false; }
     for (; c->n_triggers < n; c->n_triggers++) {
-        if (!trigger_init(c->triggers + c->n_triggers, texts[c->n_triggers], words)) return false;
+        const char *text = texts[c->n_triggers];
+        c->triggers[c->n_triggers] = words ? pattern_of_word(text, "grammar: trigger") : pattern_parse(text, "grammar: trigger");
+        if (!c->triggers[c->n_triggers]) return false;
     }
     if (n_tokens) memcpy(c->tokens, tokens, n_tokens*sizeof *tokens);
     c->n_tokens = n_tokens;

@@ -195,7 +195,7 @@ int command_quantize(int argc, char **argv) {
         { "--keep-output", ARG_FLAG, &a.keep_output, NULL,  "leave output.weight as it is", 0, 0 },
         { "--output",      ARG_TYPE, &p.output_tensor_type,   "TYPE", "type of the output matrix: q8_0, f16, ...", 0, 0 },
         { "--embedding",   ARG_TYPE, &p.token_embedding_type, "TYPE", "type of the token embedding", 0, 0 },
-        { "--tensor",      ARG_TEXT, &a.tensors,    "LIST", "types by name: PATTERN=TYPE,... with POSIX extended patterns; the first that fits", 0, 0 },
+        { "--tensor",      ARG_TEXT, &a.tensors,    "LIST", "types by name: PATTERN=TYPE,... with regular expressions; the first that fits", 0, 0 },
         { "--importance",  ARG_TEXT, &a.importance, "FILE", "importance data (imatrix) in a GGUF file", 0, 0 },
         { "--keep-split",  ARG_FLAG, &p.keep_split, NULL,   "as many files as the source has", 0, 0 },
         { "--dry-run",     ARG_FLAG, &p.dry_run,    NULL,   "check and report, write nothing", 0, 0 },

@@ -229,9 +229,11 @@ static void failing_memory(const struct llama_vocab *v) {
     for (long n = 1; n < 500; n++) {
         const long before = held;
         fail_at = n;
-        struct llama_sampler *s = llama_sampler_init_grammar(v, json, "root");
+        const char *patterns[] = { "call:(.+)", "[{]" };
+        struct llama_sampler *s = llama_sampler_init_grammar_lazy_patterns(v, json, "root", patterns, 2, NULL, 0);
+        if (s) accept_text(s, "call");
         struct llama_sampler *clone = s ? llama_sampler_clone(s) : NULL;
-        if (s) accept_text(s, "{\"a\":[");
+        if (s) accept_text(s, ":{\"a\":[");
         const bool failed = fail_at == 0;
         fail_at = 0;
         llama_sampler_free(clone);
