@@ -195,20 +195,24 @@ static inline vi vi_dot_scaled_signed(vi acc, vb w, const int8_t *q, vs s, int j
 /* lanes that add up to the sum of scale x sum over the 16 groups of a block of 256 */
 static inline vi vi_scaled_sums(vs s, const int16_t *sums) { return _mm256_madd_epi16(s, vb_load(sums)); }
 
-/* lane r: the sum of the lanes of vector r of eight */
-static inline vi vi_reduce(const int32_t *p) {
-    const vi a = _mm256_hadd_epi32(vi_load(p),      vi_load(p + 8)),  b = _mm256_hadd_epi32(vi_load(p + 16), vi_load(p + 24));
-    const vi c = _mm256_hadd_epi32(vi_load(p + 32), vi_load(p + 40)), d = _mm256_hadd_epi32(vi_load(p + 48), vi_load(p + 56));
-    const vi e = _mm256_hadd_epi32(a, b), f = _mm256_hadd_epi32(c, d);
-    return _mm256_add_epi32(_mm256_permute2x128_si256(e, f, 0x20), _mm256_permute2x128_si256(e, f, 0x31));
+/* In both halves of lane r: the sum of that half of vector r of four. (Unpacking and adding takes a third of the time of hadd.) */
+static inline vi halves_of_four(const int32_t *p) {
+    const vi a = vi_load(p), b = vi_load(p + 8), c = vi_load(p + 16), d = vi_load(p + 24);
+    const vi e = _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
+    const vi f = _mm256_add_epi32(_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
+    return _mm256_add_epi32(_mm256_unpacklo_epi64(e, f), _mm256_unpackhi_epi64(e, f));
 }
 
-/* the same of pairs of blocks: lane r of *first and *last from the two halves of vector r */
+/* pairs of blocks: lane r of *first and *last from the two halves of vector r of eight */
 static inline void vi_reduce_pair(const int32_t *p, vi *first, vi *last) {
-    const vi a = _mm256_hadd_epi32(vi_load(p),      vi_load(p + 8)),  b = _mm256_hadd_epi32(vi_load(p + 16), vi_load(p + 24));
-    const vi c = _mm256_hadd_epi32(vi_load(p + 32), vi_load(p + 40)), d = _mm256_hadd_epi32(vi_load(p + 48), vi_load(p + 56));
-    const vi e = _mm256_hadd_epi32(a, b), f = _mm256_hadd_epi32(c, d);
+    const vi e = halves_of_four(p), f = halves_of_four(p + 32);
     *first = _mm256_permute2x128_si256(e, f, 0x20), *last = _mm256_permute2x128_si256(e, f, 0x31);
+}
+/* lane r: the sum of the lanes of vector r of eight */
+static inline vi vi_reduce(const int32_t *p) {
+    vi first, last;
+    vi_reduce_pair(p, &first, &last);
+    return _mm256_add_epi32(first, last);
 }
 
 /* ---- floats, a lane is an output ---- */
