@@ -5,7 +5,7 @@
  *     micro_model FILE [THREADS [TOKENS]]
  *
  * Each thread has its part of the rows, and nobody waits but at the ends of a pass: what a graph of these products can reach at
- * most. A figure is the best of all tokens. Without a file there is nothing to do. */
+ * most. Figures are medians of the tokens, since memory is as fast as the neighbours let it be. */
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,9 +19,10 @@
 #include "gguf.h"
 #include "kernels.h"
 
-enum { MATRICES_MAX = 4096, KINDS_MAX = 64, THREADS_MAX = 64, K_MAX = 1 << 17, ROWS_MAX = 1 << 20, READ = 0, MULTIPLY = 1 };
+enum { MATRICES_MAX = 4096, KINDS_MAX = 64, THREADS_MAX = 64, K_MAX = 1 << 17, ROWS_MAX = 1 << 20, TOKENS_MAX = 64,
+       READ = 0, MULTIPLY = 1 };
 
-struct kind   { enum ggml_type type; int64_t k, rows; int count; size_t size; double best[2]; };
+struct kind   { enum ggml_type type; int64_t k, rows; int count; size_t size; double seconds[2][TOKENS_MAX]; };
 struct matrix { const char *data; int kind, slices, used; };
 struct worker { pthread_t thread; int ith; char *column; float *y; double seconds[2][KINDS_MAX]; };
 
@@ -29,7 +30,7 @@ static struct kind       kinds[KINDS_MAX];
 static struct matrix     matrices[MATRICES_MAX];
 static struct worker     workers[THREADS_MAX];
 static pthread_barrier_t meeting;
-static int               n_kinds, n_matrices, n_threads = 1, n_tokens = 12;
+static int               n_kinds, n_matrices, n_threads = 1, n_tokens = 16;
 static volatile uint64_t sink;
 
 static double now(void) {
@@ -70,12 +71,21 @@ static void *work(void *arg) {
         }
         pthread_barrier_wait(&meeting);
         for (int i = 0; w->ith == 0 && i < n_kinds; i++) {
-            double mean = 0;
-            for (int t = 0; t < n_threads; t++) mean += workers[t].seconds[what][i]/n_threads;
-            if (token == 0 || mean < kinds[i].best[what]) kinds[i].best[what] = mean;
+            kinds[i].seconds[what][token] = 0;
+            for (int t = 0; t < n_threads; t++) kinds[i].seconds[what][token] += workers[t].seconds[what][i]/n_threads;
         }
     }
     return NULL;
+}
+
+static int compare(const void *a, const void *b) {
+    const double x = *(const double *) a, y = *(const double *) b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *x) {
+    qsort(x, (size_t) n_tokens, sizeof *x, compare);
+    return x[n_tokens/2];
 }
 
 static void add(const struct ggml_tensor *t, const char *data, int used) {
@@ -126,10 +136,12 @@ static bool start(struct worker *w, int ith) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 2) return 0;
     if (argc > 2) n_threads = atoi(argv[2]);
     if (argc > 3) n_tokens = atoi(argv[3]);
-    if (n_threads < 1 || n_threads > THREADS_MAX || !list(argv[1])) return 1;
+    if (argc < 2 || n_threads < 1 || n_threads > THREADS_MAX || n_tokens < 1 || n_tokens > TOKENS_MAX || !list(argv[1])) {
+        fprintf(stderr, "usage: micro_model FILE [THREADS [TOKENS]], FILE a model of quantised matrices\n");
+        return 1;
+    }
     pthread_barrier_init(&meeting, NULL, (unsigned) n_threads);
     for (int i = 0; i < n_threads; i++) if (!start(&workers[i], i)) return 1;
     for (int i = 0; i < n_threads; i++) pthread_join(workers[i].thread, NULL);
@@ -137,11 +149,11 @@ int main(int argc, char **argv) {
            "read GB/s", "gemv GB/s", "share");
     double mb = 0, total[2] = { 0 };
     for (int i = 0; i < n_kinds; i++) {
-        const struct kind *d = &kinds[i];
-        const double each = (double) d->size*d->count*1e-6;
+        struct kind *d = &kinds[i];
+        const double each = (double) d->size*d->count*1e-6, read = median(d->seconds[READ]), multiply = median(d->seconds[MULTIPLY]);
         printf("  %-8s %7lld %7lld %6d %9.2f %9.2f %9.2f %5.0f %%\n", ggml_type_name(d->type), (long long) d->k, (long long) d->rows, d->count, each,
-               each*1e-3/d->best[READ], each*1e-3/d->best[MULTIPLY], 100*d->best[READ]/d->best[MULTIPLY]);
-        mb += each, total[0] += d->best[0], total[1] += d->best[1];
+               each*1e-3/read, each*1e-3/multiply, 100*read/multiply);
+        mb += each, total[READ] += read, total[MULTIPLY] += multiply;
     }
     printf("  %-31s %9.2f %9.2f %9.2f %5.0f %%   %.1f tokens/s if there were nothing else\n", "token", mb, mb*1e-3/total[0], mb*1e-3/total[1],
            100*total[0]/total[1], 1/total[1]);
