@@ -301,7 +301,7 @@ typedef struct llama_context_params {
     int32_t n_threads_batch;            /* for more; 0 and less: n_threads */
     enum llama_context_type ctx_type;
     enum llama_rope_scaling_type rope_scaling_type;     /* UNSPECIFIED: the model's */
-    enum llama_pooling_type pooling_type;               /* UNSPECIFIED: none */
+    enum llama_pooling_type pooling_type;               /* UNSPECIFIED: what the file names, or none */
     enum llama_attention_type attention_type;           /* UNSPECIFIED: the model's */
     enum llama_flash_attn_type flash_attn_type;         /* attention is always fused */
     float rope_freq_base;               /* 0: the model's, as the following */

@@ -281,7 +281,7 @@ int32_t llama_set_adapters_lora(struct llama_context *ctx, struct llama_adapter_
 /* Which layers get one: of 1, 2, ... those that are asked for, given, and in the model. */
 static bool control_range(const struct llama_context *ctx, size_t len, int32_t n_embd, int32_t il_start, int32_t il_end, struct control *c) {
     const struct hparams *h = &ctx->model->h;
-    if (n_embd < 0 || (uint32_t) n_embd != h->n_embd) {
+    if (n_embd < 1 || (uint32_t) n_embd != h->n_embd) {
         log_error("%s: control vectors have %d elements, wanted %u", model_file_name(ctx->model), n_embd, h->n_embd);
         return false;
     }

@@ -16,7 +16,7 @@ static uint32_t padded(uint32_t n, uint32_t step) { return n > UINT32_MAX - step
 /* Fills in what was left open and brings the rest into range. */
 static void params_resolve(struct llama_context_params *p, const struct hparams *h) {
     if (!p->n_ctx)     p->n_ctx = h->n_ctx_train;
-    p->n_ctx = padded(p->n_ctx, KV_STEP);
+    p->n_ctx = padded(p->n_ctx ? p->n_ctx : 1, KV_STEP);
     if (!p->n_seq_max) p->n_seq_max = 1;
     if (!p->n_batch)   p->n_batch = 1;
     if (p->n_batch > p->n_ctx) p->n_batch = p->n_ctx;
@@ -27,7 +27,7 @@ static void params_resolve(struct llama_context_params *p, const struct hparams 
     if (p->n_threads_batch <= 0) p->n_threads_batch = p->n_threads;
     if (p->n_threads > GGML_MAX_N_THREADS)       p->n_threads = GGML_MAX_N_THREADS;
     if (p->n_threads_batch > GGML_MAX_N_THREADS) p->n_threads_batch = GGML_MAX_N_THREADS;
-    if (p->pooling_type == LLAMA_POOLING_TYPE_UNSPECIFIED) p->pooling_type = LLAMA_POOLING_TYPE_NONE;
+    if (p->pooling_type == LLAMA_POOLING_TYPE_UNSPECIFIED) p->pooling_type = (enum llama_pooling_type) h->pooling;
     if (p->attention_type == LLAMA_ATTENTION_TYPE_UNSPECIFIED) {
         p->attention_type = h->causal ? LLAMA_ATTENTION_TYPE_CAUSAL : LLAMA_ATTENTION_TYPE_NON_CAUSAL;
     }
@@ -61,7 +61,6 @@ static bool refuse(const struct llama_model *m, const char *why) {
 
 static bool params_usable(const struct llama_model *m, const struct llama_context_params *p) {
     if (!m)                                             return refuse(m, "no model");
-    if (m->vocab_only)                                  return refuse(m, "only the vocabulary was loaded");
     if (p->n_seq_max > MAX_SEQUENCES)                   return refuse(m, "more than 64 sequences");
     if (p->n_ctx > INT32_MAX - KV_STEP)                 return refuse(m, "n_ctx is too large");
     if (p->pooling_type == LLAMA_POOLING_TYPE_RANK)     return refuse(m, "the model has no ranking head");
@@ -73,6 +72,7 @@ static bool params_usable(const struct llama_model *m, const struct llama_contex
 static bool fill(struct llama_context *ctx, struct llama_context_params params) {
     const struct llama_model *m = ctx->model;
     params_resolve(&params, &m->h);
+    if (params.embeddings && params.pooling_type == LLAMA_POOLING_TYPE_RANK) return refuse(m, "it ranks, and its head is not supported");
     ctx->params = params;
     ctx->rope   = rope_numbers(&params, &m->h);
     if (!(ctx->backend = ggml_backend_dev_init(m->device, NULL))) return refuse(m, "the device does not start");
@@ -84,6 +84,7 @@ static bool fill(struct llama_context *ctx, struct llama_context_params params) 
     }
     if (!memory_init(&ctx->memory, m, &params))                        return false;
     if (!batch_reserve(&ctx->batch, (int32_t) params.n_batch))         return refuse(m, "out of memory");
+    if (m->vocab_only)                                                 return true;
     if (!outputs_reserve(ctx, (int32_t) params.n_outputs_max))         return false;
     return graph_init(ctx);
 }
@@ -174,7 +175,7 @@ void llama_set_abort_callback(struct llama_context *ctx, ggml_abort_callback abo
     ctx->params.abort_callback_data = abort_callback_data;
     ggml_backend_cpu_set_abort_callback(ctx->backend, abort_callback, abort_callback_data);
 }
-void llama_synchronize(struct llama_context *ctx) { ggml_backend_sched_synchronize(ctx->sched); }
+void llama_synchronize(struct llama_context *ctx) { if (ctx->sched) ggml_backend_sched_synchronize(ctx->sched); }
 
 /* Samplers run on the logits that the caller reads; none runs inside the graph. */
 bool        llama_set_sampler(struct llama_context *ctx, llama_seq_id seq_id, struct llama_sampler *smpl) {
@@ -242,7 +243,10 @@ static struct arn_memory with_adapters(struct arn_memory memory, const struct ll
     return memory;
 }
 
+static bool has_weights(const struct llama_context *ctx) { return !ctx->model->vocab_only || refuse(ctx->model, "only the vocabulary was loaded"); }
+
 struct arn_memory arn_context_memory(const struct llama_context *ctx) {
+    if (ctx->model->vocab_only) return (struct arn_memory) { .metadata = metadata_bytes(ctx->model) };
     return with_adapters((struct arn_memory) {
         .weights_mapped = ctx->model->bytes_mapped, .weights_private = ctx->model->bytes_private,
         .metadata = metadata_bytes(ctx->model), .kv = memory_bytes(&ctx->memory), .activations = ggml_backend_sched_get_buffer_size(ctx->sched, ctx->backend),
@@ -253,11 +257,11 @@ struct arn_memory arn_context_memory(const struct llama_context *ctx) {
 }
 
 bool arn_context_plan(struct llama_context *ctx, arn_plan_visit visit, void *user_data) {
-    if (!graph_reserve(ctx)) return false;
+    if (!has_weights(ctx) || !graph_reserve(ctx)) return false;
     arn_gallocr_visit(arn_sched_gallocr(ctx->sched), visit, user_data);
     return true;
 }
 
 bool arn_context_steps(struct llama_context *ctx, int32_t n_tokens, int32_t n_threads, arn_step_visit visit, void *user_data) {
-    return graph_place(ctx, n_tokens) && arn_cpu_visit_steps(ctx->graph.gf, n_threads, visit, user_data);
+    return has_weights(ctx) && graph_place(ctx, n_tokens) && arn_cpu_visit_steps(ctx->graph.gf, n_threads, visit, user_data);
 }

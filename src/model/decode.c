@@ -194,6 +194,10 @@ static int decode(struct llama_context *ctx) {
 
 int32_t llama_decode(struct llama_context *ctx, struct llama_batch batch) {
     const int64_t start = ggml_time_us();
+    if (ctx->model->vocab_only) {
+        log_error("%s: only the vocabulary was loaded", model_file_name(ctx->model));
+        return FAILED;
+    }
     if (!batch_check(ctx, &batch)) return BAD_BATCH;
     const int result = decode(ctx);
     if (result == DECODED) count_time(ctx, start);

@@ -19,6 +19,7 @@ extern const char *const rope_scaling_names[];
     { .name = "attention.layer_norm_rms_epsilon", .kind = KEY_F32, .offset = FIELD(norm_eps),   .min = 0, .max = 1,          .required = true }, \
     { .name = "attention.scale",              .kind = KEY_F32,    .offset = FIELD(attn_scale),  .min = 0, .max = 1e6 }, \
     { .name = "attention.causal",             .kind = KEY_BOOL,   .offset = FIELD(causal),      .min = 0, .max = 1, .absent = 1 }, \
+    { .name = "pooling_type",                 .kind = KEY_U32,    .offset = FIELD(pooling),     .min = 0, .max = LLAMA_POOLING_TYPE_RANK }, \
     { .name = "attn_logit_softcapping",       .kind = KEY_F32,    .offset = FIELD(attn_softcap),  .min = 0, .max = 1e6 }, \
     { .name = "final_logit_softcapping",      .kind = KEY_F32,    .offset = FIELD(final_softcap), .min = 0, .max = 1e6 }
 

@@ -445,7 +445,7 @@ llama_pos llama_memory_seq_pos_min(llama_memory_t mem, llama_seq_id seq_id) {
 
 llama_pos llama_memory_seq_pos_max(llama_memory_t mem, llama_seq_id seq_id) {
     const struct kv_cells *c = &mem->cache[mem->cache[KV_SLIDING].cells.n ? KV_SLIDING : KV_FULL].cells;
-    return seq_id >= 0 && seq_id < MAX_SEQUENCES ? c->top[seq_id] : -1;
+    return c->n && seq_id >= 0 && seq_id < MAX_SEQUENCES ? c->top[seq_id] : -1;
 }
 
 bool llama_memory_can_shift(llama_memory_t mem) { (void) mem; return true; }

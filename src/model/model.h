@@ -35,6 +35,7 @@ struct hparams {
     float    rope_factor, rope_scale_linear, rope_attn_factor;
     float    yarn_ext_factor, yarn_attn_factor, yarn_beta_fast, yarn_beta_slow;     /* ext_factor < 0: by scaling type */
     uint32_t rope_scaling;                  /* enum llama_rope_scaling_type */
+    uint32_t pooling;                       /* enum llama_pooling_type */
     uint32_t n_ctx_orig;                    /* context before rope scaling; 0: n_ctx_train */
     bool     causal;
 };

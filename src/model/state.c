@@ -185,7 +185,8 @@ static void put_outputs(struct writer *w, const struct llama_context *ctx) {
     const struct output_rows *out = &ctx->out;
     put_u32(w, (uint32_t) out->n);
     put_u32(w, (uint32_t) out->n_batch);
-    if (out->n) put(w, out->row, (size_t) out->n_batch*sizeof *out->row);
+    if (!out->n) return;
+    put(w, out->row, (size_t) out->n_batch*sizeof *out->row);
     put(w, out->logits, (size_t) out->n*ctx->model->h.n_vocab*sizeof *out->logits);
 }
 

@@ -195,7 +195,7 @@ int command_chat(int argc, char **argv) {
     const struct arg args[] = {
         ARG_MODEL(m),
         { "--system", ARG_TEXT, &system, "TEXT", "a system message that opens the conversation", 0, 0 },
-        ARG_COMMON(m), ARG_LORA(m), ARG_SAMPLE(sampling), ARG_JSON(m), ARG_END };
+        ARG_COMMON(m), ARG_ADAPTERS(m), ARG_SAMPLE(sampling), ARG_JSON(m), ARG_END };
     int status;
     if (!args_read("chat", "Hold a conversation. /reset, /save FILE, /load FILE, /exit; Ctrl-C ends an answer.", args, argc, argv, &status)) return status;
     struct chat c = { .json = m.json };

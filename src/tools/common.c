@@ -124,34 +124,6 @@ static bool context_open(struct session *s, const struct model_args *a) {
     return s->ctx || !fail_library(NULL, "no context could be made");
 }
 
-/* "FILE:SCALE", or a file alone: what stands behind the last colon is a scale if it is a number. */
-static struct llama_adapter_lora *adapter_open(const struct session *s, const char *text, float *scale) {
-    const char *colon = strrchr(text, ':');
-    char *end = NULL, *path;
-    const double given = colon ? strtod(colon + 1, &end) : 1;
-    const bool has_scale = colon && end != colon + 1 && !*end;
-    const size_t length = has_scale ? (size_t) (colon - text) : strlen(text);
-    *scale = has_scale ? (float) given : 1;
-    if (!isfinite(*scale))            { fail("--lora: '%s' is no scale", colon + 1); return NULL; }
-    if (!(path = malloc(length + 1))) { fail("out of memory"); return NULL; }
-    memcpy(path, text, length);
-    path[length] = 0;
-    struct llama_adapter_lora *adapter = llama_adapter_lora_init(s->model, path);
-    if (!adapter) fail_library(path, "no adapter of this model");
-    free(path);
-    return adapter;
-}
-
-/* Adapters are freed with the model. */
-static bool adapters_open(struct session *s, const struct text_list *list) {
-    struct llama_adapter_lora *adapters[LIST_MAX];
-    float scales[LIST_MAX];
-    for (int i = 0; i < list->n; i++) {
-        if (!(adapters[i] = adapter_open(s, list->items[i], &scales[i]))) return false;
-    }
-    return !list->n || !llama_set_adapters_lora(s->ctx, adapters, (size_t) list->n, scales) || !fail_library(NULL, "the adapters cannot be used");
-}
-
 bool session_open(struct session *s, const struct model_args *a, bool context) {
     memset(s, 0, sizeof *s);
     library_log(a->verbose);
@@ -164,7 +136,7 @@ bool session_open(struct session *s, const struct model_args *a, bool context) {
     if (!s->model) return !fail_library(a->model, "cannot be loaded");
     s->vocab   = llama_model_get_vocab(s->model);
     s->n_vocab = llama_vocab_n_tokens(s->vocab);
-    if (context && (!context_open(s, a) || !adapters_open(s, &a->lora))) { session_close(s); return false; }
+    if (context && (!context_open(s, a) || !adapters_open(s, a))) { session_close(s); return false; }
     s->load_s = now_s() - start;
     return true;
 }

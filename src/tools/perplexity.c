@@ -110,7 +110,7 @@ int command_perplexity(int argc, char **argv) {
         ARG_MODEL(m),
         { "-f",        ARG_TEXT, &file,    "FILE",   "the text (default: from stdin)", 0, 0 },
         { "--against", ARG_TEXT, &against, "MODEL2", "also the mean KL divergence from this model's predictions", 0, 0 },
-        ARG_COMMON(m), ARG_LORA(m), ARG_JSON(m), ARG_END };
+        ARG_COMMON(m), ARG_ADAPTERS(m), ARG_JSON(m), ARG_END };
     int status;
     if (!args_read("perplexity", "Measure how well a model predicts a text.", args, argc, argv, &status)) return status;
     char *text = text_of_file(file ? file : "-");
@@ -118,7 +118,7 @@ int command_perplexity(int argc, char **argv) {
     if (!m.n_ctx) m.n_ctx = 512;
     m2 = m;
     m2.model = against;
-    m2.lora.n = 0;
+    m2.lora.n = m2.control.n = 0;
     struct session s, other = { 0 };
     status = 1;
     if (session_open(&s, &m, true)) {

@@ -251,7 +251,7 @@ int command_plan(int argc, char **argv) {
         { "--svg",     ARG_TEXT, &svg,     "FILE", "draw the activations, time across and address up", 0, 0 },
         { "--tensors", ARG_FLAG, &tensors, NULL,   "list every activation: nodes, place, size", 0, 0 },
         { "--ops",     ARG_FLAG, &ops,     NULL,   "list the steps of computing BATCH tokens: nodes, threads, bytes", 0, 0 },
-        ARG_COMMON(m), ARG_LORA(m), ARG_JSON(m), ARG_END };
+        ARG_COMMON(m), ARG_ADAPTERS(m), ARG_JSON(m), ARG_END };
     int status;
     if (!args_read("plan", "Show every byte that a run will use, before it runs.", args, argc, argv, &status)) return status;
     struct session s;

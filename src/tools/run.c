@@ -74,7 +74,7 @@ int command_run(int argc, char **argv) {
         { "--system", ARG_TEXT, &system, "TEXT", "a system message before the prompt", 0, 0 },
         { "-n",       ARG_INT,  &n,      "N",    "at most N tokens (default: until the answer or the context ends)", -1, 1 << 30 },
         { "--raw",    ARG_FLAG, &raw,    NULL,   "pass the text as it is, without the chat template", 0, 0 },
-        ARG_COMMON(m), ARG_LORA(m), ARG_SAMPLE(sampling), ARG_JSON(m), ARG_END };
+        ARG_COMMON(m), ARG_ADAPTERS(m), ARG_SAMPLE(sampling), ARG_JSON(m), ARG_END };
     int status;
     if (!args_read("run", "Answer a prompt. The answer goes to stdout, figures to stderr; Ctrl-C ends it.", args, argc, argv, &status)) return status;
 

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "commands.h"
 #include "tool.h"
 
@@ -112,6 +115,12 @@ static bool decode_all(struct session *s, const llama_token *tokens, int n, FILE
     return true;
 }
 
+/* What a run that ended early has written; a device or a pipe stays. */
+static void remove_part(const char *path) {
+    struct stat st;
+    if (!lstat(path, &st) && S_ISREG(st.st_mode)) unlink(path);
+}
+
 int command_logits(int argc, char **argv) {
     struct model_args m = MODEL_ARGS_DEFAULT;
     const char *text = NULL, *file = NULL, *path = NULL;
@@ -122,7 +131,7 @@ int command_logits(int argc, char **argv) {
         { "-f",    ARG_TEXT, &file, "FILE", "read the prompt from a file (default: from stdin)", 0, 0 },
         { "--top", ARG_INT,  &top,  "K",    "show the K likeliest next tokens (default: 10)", 1, 1 << 24 },
         { "--out", ARG_TEXT, &path, "FILE", "write all logits, little-endian F32, [tokens x vocabulary]", 0, 0 },
-        ARG_COMMON(m), ARG_LORA(m), ARG_JSON(m), ARG_END };
+        ARG_COMMON(m), ARG_ADAPTERS(m), ARG_JSON(m), ARG_END };
     int status, n = 0;
     if (!args_read("logits", "Show the likeliest next tokens after a prompt.", args, argc, argv, &status)) return status;
     char *read = text_choose("logits", "-p", text, file, &status);
@@ -137,6 +146,7 @@ int command_logits(int argc, char **argv) {
         else if (tokens) {
             bool ok = decode_all(&s, tokens, n, out);
             if (out && (ferror(out) | fclose(out))) { fail("%s: %s", path, strerror(errno)); ok = false; }
+            if (!ok && out) remove_part(path);
             if (ok) status = print_top(&s, tokens, n, (int) top, m.json);
         }
         free(tokens);

@@ -59,7 +59,8 @@ struct model_args {
     const char *model;
     int64_t     n_ctx, n_batch, threads;
     enum ggml_type type_k, type_v;
-    struct text_list lora;                      /* FILE or FILE:SCALE */
+    struct text_list lora, control;             /* FILE or FILE:SCALE */
+    const char *control_layers;                 /* FROM:TO */
     bool        json, verbose;
 };
 #define MODEL_ARGS_DEFAULT { .n_ctx = 0, .n_batch = 512, .type_k = GGML_TYPE_F16, .type_v = GGML_TYPE_F16 }
@@ -71,7 +72,10 @@ struct model_args {
     { "--cache-k", ARG_TYPE, &(m).type_k,  "TYPE",    "type of cached keys: f16, q8_0, f32 (default: f16)", 0, 0 }, \
     { "--cache-v", ARG_TYPE, &(m).type_v,  "TYPE",    "type of cached values (default: f16)", 0, 0 }, \
     ARG_CPU(m)
-#define ARG_LORA(m)     { "--lora", ARG_LIST, &(m).lora, "FILE[:SCALE]", "use this adapter of the model too (scale: 1; may be repeated)", 0, 0 }
+#define ARG_ADAPTERS(m) \
+    { "--lora",    ARG_LIST, &(m).lora,    "FILE[:SCALE]", "use this adapter of the model too (scale: 1; may be repeated)", 0, 0 }, \
+    { "--control-vector", ARG_LIST, &(m).control, "FILE[:SCALE]", "add these vectors to what layers give (scale: 1; may be repeated)", 0, 0 }, \
+    { "--control-layers", ARG_TEXT, &(m).control_layers, "FROM:TO", "only to layers FROM to TO (default: all; the first is 0 and has none)", 0, 0 }
 #define ARG_CPU(m) \
     { "--cpu",     ARG_LEVEL, NULL,        "LEVEL",   "instructions to use: portable, avx2, ... (default: the best; all give the same bits)", 0, 0 }, \
     { "--verbose", ARG_FLAG, &(m).verbose, NULL,      "show what the library logs", 0, 0 }
@@ -91,6 +95,9 @@ struct session {
 /* Open the model and, with `context`, a context on it. False: the error has been printed. Free with session_close. */
 bool session_open(struct session *s, const struct model_args *a, bool context);
 void session_close(struct session *s);
+
+/* adapters.c: what the options say is used by the context. False after an error line. */
+bool adapters_open(struct session *s, const struct model_args *a);
 
 /* Tokens of text, malloc'd; *n their number; NULL after an error line. */
 llama_token *session_tokenize(const struct session *s, const char *text, bool special, int *n);

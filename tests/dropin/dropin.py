@@ -4,7 +4,9 @@ plugin-in-peer  our CPU backend as a plugin of the peer's tensor library, found 
 peer-plugin     the peer's CPU backend as a plugin of our tensor library
 models          the peer's model library over our tensor library, and our model library under the peer's Python package, must
                 do what the peer does with its own (scenario.py), for every model of ARENITE_MODELS
-Exit code 77: there is no peer, or no model."""
+own-tests       the tests that the peer's Python package has for itself come out with our libraries as with its own; they are
+                fetched with what they need into the build directory. Models that cannot be had have stand-ins (stand_ins.py)
+Exit code 77: there is no peer, no model, or no network."""
 
 import ctypes
 import json
@@ -13,6 +15,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -102,6 +105,50 @@ def models(build, peer):
     return found or skip("no models")
 
 
+def fetched(python, work):
+    """The package's tests and the file they read, and the modules they need. None: not to be had."""
+    version = run([python, "-c", "import importlib.metadata as m; print(m.version('llama-cpp-python'))"]).strip()
+    source, modules = work/f"llama_cpp_python-{version}", work/"modules"
+    pip = [python, "-m", "pip", "-q", "--disable-pip-version-check"]
+    for there, command in ((work/f"{source.name}.tar.gz", ["download", "--no-binary", ":all:", "--no-deps", "--no-build-isolation", "-d", work,
+                                                           f"llama-cpp-python=={version}"]),
+                           (modules, ["install", "--target", modules, "pytest", "scipy", "pydantic"])):
+        if not there.exists() and subprocess.run([*pip, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+            return None
+    with tarfile.open(work/f"{source.name}.tar.gz") as tar:
+        wanted = re.compile(r"[^/]+/(tests/[^/]+\.py|vendor/llama\.cpp/models/ggml-vocab-llama-spm\.gguf)")
+        tar.extractall(work, [m for m in tar if m.isfile() and wanted.fullmatch(m.name)], filter="data")
+    return source, modules
+
+
+def own_tests(build, peer):
+    python, lib, work = os.environ["PEER_PYTHON"], build/"lib", build/"tests"/"peer"
+    models = pathlib.Path(os.environ["ARENITE_MODELS"])
+    if not all((models/name).exists() for name in MODELS):
+        skip("no models")
+    work.mkdir(parents=True, exist_ok=True)
+    source, modules = fetched(python, work) or skip("the peer's tests cannot be fetched")
+
+    def outcomes(**environment):
+        report = work/"report.json"
+        report.unlink(missing_ok=True)
+        env = {"PYTHONPATH": f"{modules}:{HERE}", "PYTHONDONTWRITEBYTECODE": "1", "PEER_WORK": work, "PEER_REPORT": report} | environment
+        subprocess.run([python, "-m", "pytest", "-q", "-p", "stand_ins", "-p", "no:cacheprovider", "tests"], cwd=source, check=False,
+                       env=os.environ | {k: str(v) for k, v in env.items()}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return json.loads(report.read_text())
+
+    own = outcomes()
+    for name, environment in (("its model library over our tensor library", {"LD_LIBRARY_PATH": lib}),
+                              ("our model library", {"LLAMA_CPP_LIB_PATH": lib})):
+        ours = outcomes(**environment)
+        other = {test: (how, ours.get(test)) for test, how in own.items() if ours.get(test) != how}
+        assert not other, f"{name}: {other}"
+        passed = sum(how == "passed" for how in ours.values())
+        assert passed >= 12, f"{name}: {own}"
+        print(f"{name}: {passed} tests pass, {sum(how == 'skipped' for how in own.values())} have no model, the rest as with its own libraries:",
+              {test: how for test, how in own.items() if how not in ("passed", "skipped")})
+
+
 def main(case, build):
     python = os.environ.get("PEER_PYTHON")
     if not python:
@@ -110,7 +157,7 @@ def main(case, build):
                            capture_output=True, text=True)
     if where.returncode:
         skip(f"{python} has no llama_cpp")
-    cases = {"plugin-in-peer": plugin_in_peer, "peer-plugin": peer_plugin, "models": models}
+    cases = {"plugin-in-peer": plugin_in_peer, "peer-plugin": peer_plugin, "models": models, "own-tests": own_tests}
     cases[case](pathlib.Path(build).resolve(), pathlib.Path(where.stdout.strip()).parent/"lib")
 
 

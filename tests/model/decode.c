@@ -353,10 +353,15 @@ static void test_context_refused(void) {
 
 static void test_embeddings(void) {
     struct tiny t = tiny_new(models[0].shape);
+    tiny_u32(&t, "pooling_type", LLAMA_POOLING_TYPE_MEAN);
     struct llama_model *m = load(&t);
     struct llama_context_params p = params();
     p.embeddings = true;
-    p.pooling_type = LLAMA_POOLING_TYPE_MEAN;
+    p.pooling_type = LLAMA_POOLING_TYPE_LAST;
+    struct llama_context *last = m ? context(m, p) : NULL;
+    CHECK(last && llama_pooling_type(last) == LLAMA_POOLING_TYPE_LAST, "what the program asks for");
+    llama_free(last);
+    p.pooling_type = LLAMA_POOLING_TYPE_UNSPECIFIED;            /* what the file names */
     struct llama_context *ctx = m ? context(m, p) : NULL;
     if (!ctx) { llama_model_free(m); tiny_free(&t); return; }
     CHECK(decode(ctx, 0, 0, tokens, 9, NULL) == 0, "%s", tiny_log);

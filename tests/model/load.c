@@ -3,6 +3,7 @@
 
 #include "tiny.h"
 
+#include "arenite.h"
 #include "model.h"
 
 #include <sys/stat.h>
@@ -213,6 +214,29 @@ static bool cancel_second(float progress, void *calls) {
     return ++*(int *) calls < 2;
 }
 
+/* A context over a vocabulary alone: there, and good for nothing but an error. */
+static void test_wordless(struct llama_model *m) {
+    float control[1] = { 0 };
+    llama_token token = 1;
+    uint8_t state[4096];
+    struct llama_context *ctx = llama_init_from_model(m, llama_context_default_params());
+    CHECK(ctx && !tiny_errors && llama_n_ctx(ctx) > 0 && llama_n_batch(ctx) > 0, "a context without weights: %s", tiny_log);
+    if (!ctx) return;
+    CHECK(llama_decode(ctx, llama_batch_get_one(&token, 1)) < 0 && tiny_errors == 1, "it decodes");
+    CHECK(!llama_get_logits(ctx) && !llama_get_logits_ith(ctx, 0) && !llama_get_embeddings(ctx), "it has results");
+    CHECK(llama_set_adapter_cvec(ctx, control, 0, 0, 1, 1) == -1 && llama_set_adapter_cvec(ctx, NULL, 0, 0, 0, 0) == 0, "control vectors");
+    CHECK(!arn_context_plan(ctx, NULL, NULL) && !arn_context_steps(ctx, 1, 1, NULL, NULL) && arn_context_memory(ctx).metadata > 0, "a plan");
+    llama_memory_t memory = llama_get_memory(ctx);
+    llama_memory_clear(memory, true);
+    CHECK(llama_memory_seq_rm(memory, 0, 0, -1) && llama_memory_seq_pos_max(memory, 0) == -1 && llama_memory_seq_pos_min(memory, 0) == -1, "its memory");
+    llama_memory_seq_cp(memory, 0, 0, 0, -1), llama_memory_seq_keep(memory, 0), llama_memory_seq_add(memory, 0, 0, -1, 1), llama_memory_seq_div(memory, 0, 0, -1, 2);
+    const size_t n = llama_state_get_size(ctx);
+    CHECK(n <= sizeof state && llama_state_get_data(ctx, state, n) == n && llama_state_set_data(ctx, state, n) == n, "its state: %s", tiny_log);
+    llama_opt_init(ctx, m, (struct llama_opt_params) { 0 });
+    llama_synchronize(ctx);
+    llama_free(ctx);
+}
+
 static void test_progress(void) {
     struct tiny t = tiny_new(tiny_llama());
     tiny_write(&t);
@@ -226,8 +250,7 @@ static void test_progress(void) {
     struct llama_model *m = llama_model_load_from_file(t.path, p);
     CHECK(m && llama_vocab_n_tokens(llama_model_get_vocab(m)) == TINY_VOCAB, "vocabulary alone");
     tiny_log_clear();
-    CHECK(m && !llama_init_from_model(m, llama_context_default_params()) && tiny_errors == 1,
-          "a context without weights");
+    test_wordless(m);
     llama_model_free(m);
     tiny_free(&t);
 }

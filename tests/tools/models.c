@@ -49,6 +49,38 @@ static void adapter_file(const struct tiny *t) {
     ggml_free(l.ctx);
 }
 
+/* Control vectors for layer `layer` of gemma.gguf, and importance data for tiny.gguf: squares that grow with the column. */
+static void vectors_file(const char *name, int layer, int64_t n, float scale) {
+    struct ggml_context *ctx = ggml_init((struct ggml_init_params) { 1 << 16, NULL, false });
+    struct gguf_context *g = gguf_init_empty();
+    struct ggml_tensor *t = ggml_new_tensor_1d(ctx, GGML_TYPE_F32, n);
+    gguf_set_val_str(g, "general.architecture", "controlvector");
+    ggml_format_name(t, "direction.%d", layer);
+    for (int64_t i = 0; i < n; i++) ((float *) t->data)[i] = scale*(float) (i%5 - 2);
+    gguf_add_tensor(g, t);
+    gguf_write_to_file(g, name, false);
+    gguf_free(g);
+    ggml_free(ctx);
+}
+static void importance_file(void) {
+    struct ggml_context *ctx = ggml_init((struct ggml_init_params) { 1 << 16, NULL, false });
+    struct gguf_context *g = gguf_init_empty();
+    gguf_set_val_str(g, "general.type", "imatrix");
+    for (int k = 0; k < 2; k++) {
+        const char *const names[] = { "blk.0.attn_q.weight", "blk.0.attn_v.weight" };
+        struct ggml_tensor *sums = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 32, 1), *counts = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 1, 1);
+        ggml_format_name(sums, "%s.in_sum2", names[k]);
+        ggml_format_name(counts, "%s.counts", names[k]);
+        for (int i = 0; i < 32; i++) ((float *) sums->data)[i] = k ? 3 : (float) (i*i*i);
+        ((float *) counts->data)[0] = 3;
+        gguf_add_tensor(g, sums);
+        gguf_add_tensor(g, counts);
+    }
+    gguf_write_to_file(g, "importance.gguf", false);
+    gguf_free(g);
+    ggml_free(ctx);
+}
+
 static void llama_models(void) {
     struct tiny t = tiny_new(tiny_llama());
     write_as(&t, "plain.gguf");
@@ -126,6 +158,11 @@ static void odd_file(void) {
 int main(void) {
     (void) check_count, (void) check_failed;
     odd_file();
+    importance_file();
+    vectors_file("vectors.gguf", 1, 32, 0.25f);
+    vectors_file("long_vectors.gguf", 1, 33, 1);
+    vectors_file("deep_vectors.gguf", 2, 32, 1);
+    vectors_file("endless_vectors.gguf", 1, 32, INFINITY);
     llama_models();
     gemma_model();
     tensors_file();
