@@ -16,7 +16,7 @@ set_target_properties(dropin_compare PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJE
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
     add_test(NAME dropin/amalgamation COMMAND ${PROJECT_SOURCE_DIR}/tests/dropin/amalgamation ${PROJECT_BINARY_DIR})
-    set_tests_properties(dropin/amalgamation PROPERTIES LABELS slow TIMEOUT 1200)      # one compiler works on all of it
+    set_tests_properties(dropin/amalgamation PROPERTIES LABELS slow TIMEOUT 1200 COST 60)     # one compiler works on all of it
 endif()
 add_test(NAME dropin/plugin COMMAND dropin_compare $<TARGET_FILE:ggml-arenite> exact)
 foreach(case plugin-in-peer peer-plugin models own-tests)

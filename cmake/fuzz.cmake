@@ -1,5 +1,5 @@
 # tests/fuzz/<name>.c is a libFuzzer target with its corpus in tests/fuzz/corpus/<name>/. In every build the corpus is replayed
-# as a test; with ARENITE_FUZZ=ON (clang) fuzz_<name> is the fuzzer itself, with address and undefined-behaviour sanitizers:
+# as a test; with ARENITE_FUZZ=ON (clang), a build with address and undefined-behaviour sanitizers, fuzz_<name> is the fuzzer:
 #   build/tests/fuzz_gguf -max_total_time=300 -max_len=4096 work/ tests/fuzz/corpus/gguf/
 file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/*.c)
 list(FILTER fuzz_sources EXCLUDE REGEX "/replay\\.c$")

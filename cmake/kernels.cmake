@@ -11,9 +11,6 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
         "dotprod     neon.h     -march=armv8.2-a+dotprod")
 endif()
 
-if(ARENITE_FUZZ)                            # what is fuzzed is parsers
-    set(arenite_isas)
-endif()
 if(ARENITE_SANITIZE AND EXISTS /proc/cpuinfo AND NOT CMAKE_CROSSCOMPILING)  # instrumented code that this machine cannot run proves nothing
     file(STRINGS /proc/cpuinfo cpu_flags LIMIT_COUNT 1 REGEX "^flags")
     if(cpu_flags AND NOT cpu_flags MATCHES "avx512vl")
@@ -35,6 +32,11 @@ endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT ARENITE_SANITIZE)
     set(arenite_unrolled -O3)               # for the files whose arrays of vectors must become registers; the others stay at -O2
 endif()
+add_library(arenite_kernel_flags INTERFACE) # for each load of a vector clang tests the pointer in four more ways than its address
+if(ARENITE_SANITIZE MATCHES "undefined" AND CMAKE_C_COMPILER_ID MATCHES "Clang")
+    target_compile_options(arenite_kernel_flags INTERFACE -fno-sanitize=alignment,null,object-size,pointer-overflow)
+endif()
+
 function(arenite_kernels target)
     # kernels/*.c holds what is instantiated per set; kernels/portable/*.c holds the definitions, compiled once
     file(GLOB definitions CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/cpu/kernels/portable/*.c)
@@ -52,7 +54,7 @@ function(arenite_kernels target)
         add_library(ggml_${isa} OBJECT ${sources})
         target_compile_options(ggml_${isa} PRIVATE ${row})
         target_compile_definitions(ggml_${isa} PRIVATE ISA=${isa} SIMD="${header}" SIMD_INT="${header_int}")
-        target_link_libraries(ggml_${isa} PRIVATE ggml_private)
+        target_link_libraries(ggml_${isa} PRIVATE ggml_private arenite_kernel_flags)
         target_compile_definitions(${target} PRIVATE HAVE_ISA_${isa})
         list(APPEND objects $<TARGET_OBJECTS:ggml_${isa}>)
     endforeach()

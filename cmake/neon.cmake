@@ -20,17 +20,20 @@ add_test(NAME neon/build COMMAND sh -ec "
     '${CMAKE_COMMAND}' -S '${PROJECT_SOURCE_DIR}' -B '${neon_build}' -G '${CMAKE_GENERATOR}' -DCMAKE_BUILD_TYPE=Check -DCMAKE_C_FLAGS_CHECK=-O1 \\
         -DCMAKE_TOOLCHAIN_FILE='${PROJECT_SOURCE_DIR}/cmake/aarch64.cmake' -DARENITE_TOOLS=OFF
     '${CMAKE_COMMAND}' --build '${neon_build}' -j ${cores} --target ${neon_targets}")
-set_tests_properties(neon/build PROPERTIES TIMEOUT 900 LABELS slow FIXTURES_SETUP neon)
+set_tests_properties(neon/build PROPERTIES TIMEOUT 900 LABELS slow FIXTURES_SETUP neon COST 70)
 foreach(name ${neon_tests})
     add_test(NAME neon/${name} COMMAND ${AARCH64_RUN} -L /usr/aarch64-linux-gnu ${neon_build}/tests/test_cpu_${name})
     set_tests_properties(neon/${name} PROPERTIES TIMEOUT 300 LABELS slow FIXTURES_REQUIRED neon)
 endforeach()
 # the same logits, byte for byte, as the build for this machine
-foreach(level neon dotprod)
+foreach(row "neon 12" "dotprod 24")
+    separate_arguments(row)
+    list(GET row 0 level)
+    list(GET row 1 n)
     add_test(NAME neon/whole_${level} COMMAND sh -ec "
         cd '${neon_build}'
-        '$<TARGET_FILE:whole>' '${PROJECT_SOURCE_DIR}/models/smollm2-135m.gguf' - 24 native_${level}.logits
-        ${AARCH64_RUN} -L /usr/aarch64-linux-gnu tests/whole '${PROJECT_SOURCE_DIR}/models/smollm2-135m.gguf' ${level} 24 ${level}.logits
+        '$<TARGET_FILE:whole>' '${PROJECT_SOURCE_DIR}/models/smollm2-135m.gguf' - ${n} native_${level}.logits
+        ${AARCH64_RUN} -L /usr/aarch64-linux-gnu tests/whole '${PROJECT_SOURCE_DIR}/models/smollm2-135m.gguf' ${level} ${n} ${level}.logits
         cmp native_${level}.logits ${level}.logits
         rm  native_${level}.logits ${level}.logits")
     set_tests_properties(neon/whole_${level} PROPERTIES TIMEOUT 300 LABELS slow FIXTURES_REQUIRED neon SKIP_RETURN_CODE 77)

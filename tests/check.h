@@ -46,4 +46,16 @@ static inline float rnd_f32(uint64_t *s) { return (float) (rnd_u64(s) >> 40)*0x1
 #define SANITIZED 0
 #endif
 
+/* Under the thread sanitizer, some fifty times slower, the question is who writes what when; values are for the other builds. */
+#ifdef __SANITIZE_THREAD__
+#define ONLY_RACES 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ONLY_RACES 1
+#endif
+#endif
+#ifndef ONLY_RACES
+#define ONLY_RACES 0
+#endif
+
 #endif

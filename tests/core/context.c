@@ -61,7 +61,7 @@ static void running_out(void) {
     ggml_free(ctx);
     log_lines = 0;
     CHECK(!context(SIZE_MAX - 5, false) && log_lines == 1, "no machine has this much");
-#ifndef __SANITIZE_ADDRESS__            /* which ends the program instead of refusing */
+#if !SANITIZED                          /* which ends the program instead of refusing */
     CHECK(!context(SIZE_MAX/2, false) && log_lines == 2, "nor this");
 #endif
     ctx = context(368, true);

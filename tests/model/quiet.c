@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#if SANITIZED || !defined(__GLIBC__)
 int main(void) { return 77; }           /* the allocator is the sanitizer's */
 #else
 

@@ -103,7 +103,7 @@ static void check_any_floats(enum ggml_type t) {
     float x[QK_K], w[QK_K], y[QK_K];
     uint8_t block[512];
     uint64_t seed = 3;
-    for (int k = 0; k < 200; k++) {
+    for (int k = 0; k < (SANITIZED ? 120 : 200); k++) {
         for (int i = 0; i < QK_K; i++) {
             const uint64_t u = rnd_u64(&seed);
             x[i] = k < 10 ? odd[k] : k < 100 ? odd[u % 10] : bits_f32((uint32_t) u);
