@@ -10,7 +10,8 @@
  *   jinja_value.c    arena, values, text of values, comparing, JSON
  *   jinja_parse.c    source -> tree
  *   jinja_eval.c     tree -> text
- *   jinja_builtin.c  filters, tests, methods and global functions, each in a table */
+ *   jinja_method.c   arguments; methods of values, in a table
+ *   jinja_builtin.c  filters, tests and global functions, each in a table */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,8 @@ struct value;
 struct args;
 struct node;
 typedef struct value (*builtin)(struct jinja *j, struct value self, const struct args *a);
+#define BUILTIN(name) struct value name(struct jinja *j, struct value self, const struct args *a)
+#define UNUSED_ARGS (void) a
 
 struct str  { const char *p; size_t n; };                           /* UTF-8, not terminated */
 struct list { struct value *items; size_t n, room; };
@@ -135,11 +138,32 @@ struct value jinja_call(struct jinja *j, struct value callee, const struct args 
 struct value value_attr(struct jinja *j, struct value v, struct str name);              /* v.name */
 struct value value_item(struct jinja *j, struct value v, struct value key);             /* v[key] */
 
+/* jinja_method.c */
+const struct value *arg_find(const struct args *a, size_t i, const char *name);         /* the i-th or the named; NULL: not given */
+struct value arg_or(const struct args *a, size_t i, const char *name, struct value otherwise);
+struct str   arg_str(struct jinja *j, const struct args *a, size_t i, const char *name, const char *otherwise);
+int64_t      arg_int(struct jinja *j, const struct args *a, size_t i, const char *name, int64_t otherwise);
+struct value value_str(struct jinja *j, struct value v);            /* as Python's str */
+struct value str_strip(struct value v, const struct str *set, int sides);               /* white space: set NULL; left 1, right 2 */
+size_t       str_find(struct str s, struct str what, size_t from);  /* first place from byte `from`; s.n + 1: none */
+struct value str_replace(struct jinja *j, struct str s, struct str old, struct str new, int64_t count);
+struct value str_split_white(struct jinja *j, struct str s, int64_t most);
+struct value str_cased(struct jinja *j, struct value v, int (*first)(int), int (*rest)(int), bool words);
+bool         str_all(struct str s, int (*is)(int));                 /* not empty, and ASCII of this class */
+void         list_reverse(struct list *l);
+builtin      method_find(enum kind kind, struct str name);
+BUILTIN(method_strip);
+BUILTIN(method_upper);
+BUILTIN(method_lower);
+BUILTIN(method_capitalize);
+BUILTIN(method_isupper);
+BUILTIN(method_islower);
+BUILTIN(method_items);
+
 /* jinja_builtin.c */
 builtin      filter_find(struct str name);
 struct value filter_call(struct jinja *j, struct str name, struct value v, const struct args *a);
 bool         test_call(struct jinja *j, struct str name, struct value v, const struct args *a);
-builtin      method_find(enum kind kind, struct str name);
 void         globals_add(struct jinja *j);
 
 #endif
