@@ -282,4 +282,6 @@ def main(dist):
     print(f"{dist}/arenite.c: {lines} lines, {len(sections)} sections, {len(writer.headers)} headers")
 
 
+if len(sys.argv) != 2 or sys.argv[-1].startswith("-"):
+    sys.exit("usage: amalgamate.py FOLDER")
 main(*sys.argv[1:])
