@@ -21,6 +21,10 @@ if(PKG_CONFIG AND TARGET llama AND NOT ARENITE_SANITIZE AND NOT CMAKE_CROSSCOMPI
             -DARENITE_TESTS=OFF
         '${CMAKE_COMMAND}' --build '${PROJECT_BINARY_DIR}/static' -j ${cores}")
     set_tests_properties(install/static_build PROPERTIES TIMEOUT 900 LABELS slow FIXTURES_SETUP static COST 40)
+    add_test(NAME install/symbols COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DSOURCE=${PROJECT_SOURCE_DIR}
+        "-DLIBRARIES=${PROJECT_BINARY_DIR}/static/lib/libggml.a ${PROJECT_BINARY_DIR}/static/lib/libllama.a"
+        -P ${PROJECT_SOURCE_DIR}/tests/core/symbols.cmake)
+    set_tests_properties(install/symbols PROPERTIES LABELS slow FIXTURES_REQUIRED static)
     add_test(NAME install/static COMMAND ${install_test} ${PROJECT_BINARY_DIR}/static ${CMAKE_C_COMPILER} --static)
     set_tests_properties(install/static PROPERTIES TIMEOUT 300 LABELS slow FIXTURES_REQUIRED static)
 endif()

@@ -1,5 +1,6 @@
 # The shared objects export what the headers declare, nothing less and nothing more:
 #   cmake -DNM=nm -DLIBRARIES="libggml.so libllama.so" -DSOURCE=<root> -P symbols.cmake
+# Of static libraries (.a): what other objects can meet.
 cmake_minimum_required(VERSION 3.18)
 # what a macro declares, one family for every type: (de)quantize_<type>
 set(families "^(dequantize_row|quantize_row|quantize)_[a-z0-9_]+[KSM]?(_ref)?$")
@@ -22,9 +23,14 @@ list(LENGTH declared n_declared)
 set(exported)
 separate_arguments(LIBRARIES)
 foreach(library ${LIBRARIES})
-    execute_process(COMMAND ${NM} -D --defined-only ${library} OUTPUT_VARIABLE text RESULT_VARIABLE failed)
+    set(which -D)
+    if(library MATCHES "\\.a$")
+        set(which -g)
+    endif()
+    execute_process(COMMAND ${NM} ${which} --defined-only ${library} OUTPUT_VARIABLE text RESULT_VARIABLE failed)
     string(REGEX MATCHALL "[^\n ]+\n" found "${text}")
     string(REPLACE "\n" "" found "${found}")
+    list(FILTER found EXCLUDE REGEX ":$")        # members of an archive
     list(APPEND exported ${found})
     if(failed)
         message(FATAL_ERROR "${NM} ${library}: ${failed}")
