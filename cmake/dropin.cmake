@@ -19,7 +19,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
     set_tests_properties(dropin/amalgamation PROPERTIES LABELS slow TIMEOUT 1200 COST 60)     # one compiler works on all of it
 endif()
 add_test(NAME dropin/plugin COMMAND dropin_compare $<TARGET_FILE:ggml-arenite> exact)
-foreach(case plugin-in-peer peer-plugin models own-tests)
+foreach(case plugin-in-peer peer-plugin models tensor own-tests)
     add_test(NAME dropin/${case} COMMAND python3 ${PROJECT_SOURCE_DIR}/tests/dropin/dropin.py ${case} ${PROJECT_BINARY_DIR})
     set_tests_properties(dropin/${case} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600
         ENVIRONMENT "ARENITE_MODELS=${PROJECT_SOURCE_DIR}/models")

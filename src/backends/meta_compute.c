@@ -164,7 +164,7 @@ static enum ggml_status add_up(struct meta_backend *b, const struct ggml_tensor 
     const enum ggml_status status = flush(b, true);
     if (status != GGML_STATUS_SUCCESS) return status;
     for (int j = 0; j < b->n; j++) meta_slice(root, s, b->n, j, &shares[j]);
-    const size_t size = add_by_devices(b, shares, s) ? 0 : ggml_nbytes(root);
+    const size_t size = b->n == 1 || add_by_devices(b, shares, s) ? 0 : ggml_nbytes(root);
     for (size_t at = 0, part; at < size; at += part) {
         part = size - at < FLOATS*sizeof *b->sum ? size - at : FLOATS*sizeof *b->sum;
         bool first = true;

@@ -4,6 +4,7 @@ plugin-in-peer  our CPU backend as a plugin of the peer's tensor library, found 
 peer-plugin     the peer's CPU backend as a plugin of our tensor library
 models          the peer's model library over our tensor library, and our model library under the peer's Python package, must
                 do what the peer does with its own (scenario.py), for every model of ARENITE_MODELS
+tensor          the peer's model library over our meta device of 2 and of 3 CPUs, tensors divided, must do what it does over one
 own-tests       the tests that the peer's Python package has for itself come out with our libraries as with its own; they are
                 fetched with what they need into the build directory. Models that cannot be had have stand-ins (stand_ins.py)
 Exit code 77: there is no peer, no model, or no network."""
@@ -105,6 +106,18 @@ def models(build, peer):
     return found or skip("no models")
 
 
+def tensor(build, peer):
+    python, lib = os.environ["PEER_PYTHON"], build/"lib"
+    found = [m for m in (pathlib.Path(os.environ["ARENITE_MODELS"])/name for name in MODELS) if m.exists()]
+    for model in found:
+        one, *several = (json.loads(run([python, HERE/"tensor.py", model, lib/"libggml.so", n], LD_LIBRARY_PATH=lib)) for n in (0, 2, 3))
+        for divided in several:
+            for i, tokens in enumerate(one["greedy"]):
+                same_tokens(f"{model.name}: divided, prompt {i}", divided["greedy"][i], tokens, one["margins"][i])
+        print(f"{model.name}: divided over 2 and 3 devices as on one")
+    return found or skip("no models")
+
+
 def fetched(python, work):
     """The package's tests and the file they read, and the modules they need. None: not to be had."""
     version = run([python, "-c", "import importlib.metadata as m; print(m.version('llama-cpp-python'))"]).strip()
@@ -157,7 +170,7 @@ def main(case, build):
                            capture_output=True, text=True)
     if where.returncode:
         skip(f"{python} has no llama_cpp")
-    cases = {"plugin-in-peer": plugin_in_peer, "peer-plugin": peer_plugin, "models": models, "own-tests": own_tests}
+    cases = {"plugin-in-peer": plugin_in_peer, "peer-plugin": peer_plugin, "models": models, "tensor": tensor, "own-tests": own_tests}
     cases[case](pathlib.Path(build).resolve(), pathlib.Path(where.stdout.strip()).parent/"lib")
 
 
