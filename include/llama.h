@@ -279,7 +279,7 @@ typedef struct llama_model_params {
     bool check_tensors;                                         /* refuse values that are not finite; reads every weight */
     bool use_extra_bufts;                                       /* repacked weights: no effect, none are needed */
     bool no_host;
-    bool no_alloc;
+    bool no_alloc;                                              /* sizes alone: contexts say what they would take, and compute nothing */
     bool load_mtp;
 } llama_model_params;
 

@@ -249,9 +249,9 @@ struct arn_memory arn_context_memory(const struct llama_context *ctx) {
     if (ctx->model->vocab_only) return (struct arn_memory) { .metadata = metadata_bytes(ctx->model) };
     return with_adapters((struct arn_memory) {
         .weights_mapped = ctx->model->bytes_mapped, .weights_private = ctx->model->bytes_private,
-        .metadata = metadata_bytes(ctx->model), .kv = memory_bytes(&ctx->memory), .activations = ggml_backend_sched_get_buffer_size(ctx->sched, ctx->backend),
+        .metadata = metadata_bytes(ctx->model), .kv = memory_bytes(&ctx->memory), .activations = ctx->activations,
         .activations_lower_bound = ctx->lower_bound,
-        .scratch = ctx->scratch, .outputs = ggml_backend_buffer_get_size(ctx->out.buffer),
+        .scratch = ctx->scratch, .outputs = ctx->out.bytes,
         .other = ggml_get_mem_size(ctx->graph.ctx) + memory_other_bytes(&ctx->memory),
     }, ctx);
 }

@@ -20,7 +20,7 @@ bool outputs_reserve(struct llama_context *ctx, int32_t n) {
     if (out->row && n <= out->max) return true;
     const uint64_t bytes = (uint64_t) n*((uint64_t) h->n_vocab + h->n_embd)*sizeof(float);
     ggml_backend_buffer_t buffer = out->row && bytes <= SIZE_MAX/2 ?
-        ggml_backend_buft_alloc_buffer(ggml_backend_get_default_buffer_type(ctx->backend), (size_t) bytes) : NULL;
+        ggml_backend_buft_alloc_buffer(ggml_backend_get_default_buffer_type(ctx->backend), ctx->model->no_alloc ? 1 : (size_t) bytes) : NULL;
     if (!buffer) {
         log_error("%s: out of memory for the results of %d tokens", model_file_name(ctx->model), n);
         return false;
@@ -28,6 +28,7 @@ bool outputs_reserve(struct llama_context *ctx, int32_t n) {
     if (out->buffer) ggml_backend_buffer_free(out->buffer);
     ctx->graph.ready = false;
     out->buffer = buffer;
+    out->bytes  = ctx->model->no_alloc ? (size_t) bytes : ggml_backend_buffer_get_size(buffer);
     out->logits = ggml_backend_buffer_get_base(buffer);
     out->embd   = out->logits + (size_t) n*h->n_vocab;
     out->max    = n;
@@ -194,8 +195,8 @@ static int decode(struct llama_context *ctx) {
 
 int32_t llama_decode(struct llama_context *ctx, struct llama_batch batch) {
     const int64_t start = ggml_time_us();
-    if (ctx->model->vocab_only) {
-        log_error("%s: only the vocabulary was loaded", model_file_name(ctx->model));
+    if (ctx->model->vocab_only || ctx->model->no_alloc) {
+        log_error("%s: only %s", model_file_name(ctx->model), ctx->model->vocab_only ? "the vocabulary was loaded" : "sizes were asked for");
         return FAILED;
     }
     if (!batch_check(ctx, &batch)) return BAD_BATCH;

@@ -109,18 +109,26 @@ static bool is_supported(struct llama_context *ctx) {
 static bool build_worst(struct llama_context *ctx, int64_t n_tokens, int64_t n_outputs) {
     struct graph *g = &ctx->graph;
     struct graph_shape shape = { .n_tokens = n_tokens, .n_outputs = n_outputs, .embeddings = ctx->params.embeddings };
-    for (int i = 0; i < KV_CACHES; i++) shape.n_kv[i] = ctx->memory.cache[i].cells.n;
+    for (int i = 0; i < KV_CACHES; i++) shape.n_kv[i] = ctx->memory.cache[i].n;
     g->measuring = true;
     const bool built = build(g, &shape);
     g->measuring = false;
     return built;
 }
 
+/* Activations of the graph: there, or counted alone. */
+static bool plan(struct llama_context *ctx) {
+    size_t bytes = 0;
+    if (ctx->model->no_alloc) ggml_backend_sched_reserve_size(ctx->sched, ctx->graph.gf, &bytes);
+    else if (ggml_backend_sched_reserve(ctx->sched, ctx->graph.gf)) bytes = ggml_backend_sched_get_buffer_size(ctx->sched, ctx->backend);
+    if (bytes > ctx->activations) ctx->activations = bytes;
+    return bytes > 0;
+}
+
 static bool reserve(struct llama_context *ctx, int64_t n_tokens, int64_t n_outputs) {
-    struct graph *g = &ctx->graph;
     const bool built = build_worst(ctx, n_tokens, n_outputs);
     if (built && !is_supported(ctx)) return false;
-    if (built && ggml_backend_sched_reserve(ctx->sched, g->gf)) return true;
+    if (built && plan(ctx)) return true;
     log_error("%s: no memory to compute batches of %lld tokens", model_file_name(ctx->model), (long long) n_tokens);
     return false;
 }
@@ -128,6 +136,7 @@ static bool reserve(struct llama_context *ctx, int64_t n_tokens, int64_t n_outpu
 bool graph_reserve(struct llama_context *ctx) {
     const int64_t n = ctx->params.n_ubatch;
     size_t peak;
+    ctx->activations = 0;
     if (!reserve(ctx, 1, 1) || !reserve(ctx, n, n) || !reserve(ctx, n, 1)) return false;
     ctx->scratch = arn_cpu_scratch_size(ctx->graph.gf, ctx->params.n_threads_batch);
     arn_gallocr_quality(arn_sched_gallocr(ctx->sched), 0, &peak, &ctx->lower_bound);

@@ -210,16 +210,18 @@ static bool tensors_init(struct kv_cache *kv, const struct llama_model *m, const
     kv->k   = calloc(h->n_layer, sizeof *kv->k);
     kv->v   = calloc(h->n_layer, sizeof *kv->v);
     kv->ctx = ggml_init((struct ggml_init_params) { 2*h->n_layer*ggml_tensor_overhead(), NULL, true });
-    if (!kv->k || !kv->v || !kv->ctx || !size_is_sane(h, p, kv->cells.n)) return false;
+    if (!kv->k || !kv->v || !kv->ctx || !size_is_sane(h, p, kv->n)) return false;
     for (uint32_t il = 0; il < h->n_layer; il++) {
         if (h->swa[il] != (which == KV_SLIDING)) continue;
-        kv->k[il] = ggml_new_tensor_3d(kv->ctx, p->type_k, h->n_head_k, kv->cells.n, h->n_head_kv[il]);
-        kv->v[il] = ggml_new_tensor_3d(kv->ctx, p->type_v, h->n_head_v, kv->cells.n, h->n_head_kv[il]);
+        kv->k[il] = ggml_new_tensor_3d(kv->ctx, p->type_k, h->n_head_k, kv->n, h->n_head_kv[il]);
+        kv->v[il] = ggml_new_tensor_3d(kv->ctx, p->type_v, h->n_head_v, kv->n, h->n_head_kv[il]);
         if (!kv->k[il] || !kv->v[il]) return false;
         ggml_format_name(kv->k[il], "cache_k.%u", il);
         ggml_format_name(kv->v[il], "cache_v.%u", il);
     }
-    kv->buffer = ggml_backend_alloc_ctx_tensors_from_buft(kv->ctx, ggml_backend_dev_buffer_type(m->device));
+    const ggml_backend_buffer_type_t type = ggml_backend_dev_buffer_type(m->device);
+    kv->bytes  = ggml_backend_alloc_ctx_tensors_from_buft_size(kv->ctx, type);
+    kv->buffer = m->no_alloc ? buffer_pretended(kv->ctx, type) : ggml_backend_alloc_ctx_tensors_from_buft(kv->ctx, type);
     return kv->buffer != NULL;
 }
 
@@ -242,12 +244,12 @@ bool memory_init(struct llama_memory_i *mem, const struct llama_model *m, const 
         struct kv_cache *kv = &mem->cache[i];
         kv->cells.keeps = p->swa_full;
         kv->taken = malloc((size_t) p->n_batch*sizeof *kv->taken);
-        if (kv->taken && cells_init(&kv->cells, cells_wanted(h, p, i), i == KV_SLIDING ? h->n_swa : 0) &&
-            tensors_init(kv, m, p, i)) {
+        kv->n     = cells_wanted(h, p, i);
+        if (kv->taken && (m->no_alloc || cells_init(&kv->cells, kv->n, i == KV_SLIDING ? h->n_swa : 0)) && tensors_init(kv, m, p, i)) {
             cells_clear(&kv->cells);
             continue;
         }
-        log_error("KV cache: out of memory for %u cells", cells_wanted(h, p, i));
+        log_error("KV cache: out of memory for %u cells", kv->n);
         return false;
     }
     return true;
@@ -271,7 +273,7 @@ void memory_release(struct llama_memory_i *mem) {
 size_t memory_bytes(const struct llama_memory_i *mem) {
     size_t n = 0;
     for (int i = 0; i < KV_CACHES; i++) {
-        if (mem->cache[i].buffer) n += ggml_backend_buffer_get_size(mem->cache[i].buffer);
+        if (mem->cache[i].buffer) n += mem->cache[i].bytes;
     }
     return n;
 }
@@ -280,7 +282,7 @@ size_t memory_other_bytes(const struct llama_memory_i *mem) {
     size_t n = 0;
     for (int i = 0; i < KV_CACHES; i++) {
         const struct kv_cells *c = &mem->cache[i].cells;
-        n += c->n*(sizeof *c->pos + sizeof *c->shift + sizeof *c->seqs);
+        n += mem->cache[i].n*(sizeof *c->pos + sizeof *c->shift + sizeof *c->seqs);
     }
     return n;
 }

@@ -40,11 +40,13 @@ struct kv_taken {                       /* a cell taken for a batch, and what it
 };
 
 struct kv_cache {
+    uint32_t             n;             /* cells that there are, or would be in a model without memory */
     struct kv_cells      cells;
     struct kv_taken     *taken;         /* [n_batch] since memory_begin, in order of the batch */
     int32_t              n_taken;
     struct ggml_context *ctx;
     ggml_backend_buffer_t buffer;
+    size_t               bytes;         /* of keys and values */
     struct ggml_tensor **k, **v;        /* [n_layer]; NULL for layers of the other cache */
 };
 

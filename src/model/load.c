@@ -234,14 +234,26 @@ bool part_read(const struct part *p, int64_t i, size_t at, void *bytes, size_t s
     return false;
 }
 
+ggml_backend_buffer_t buffer_pretended(struct ggml_context *ctx, ggml_backend_buffer_type_t type) {
+    ggml_backend_buffer_t buffer = ggml_backend_buft_alloc_buffer(type, 1);
+    for (struct ggml_tensor *t = buffer ? ggml_get_first_tensor(ctx) : NULL; t; t = ggml_get_next_tensor(ctx, t)) {
+        t->buffer = buffer;
+        t->data   = ggml_backend_buffer_get_base(buffer);
+    }
+    return buffer;
+}
+
 /* Tensors get memory of their own, filled from the file, which is not needed afterwards. */
 static bool part_copy(struct llama_model *m, struct part *p, struct progress *progress) {
-    p->buffer = ggml_backend_alloc_ctx_tensors_from_buft(p->tensors, ggml_backend_dev_buffer_type(m->device));
+    const ggml_backend_buffer_type_t type = ggml_backend_dev_buffer_type(m->device);
+    const size_t all = ggml_backend_alloc_ctx_tensors_from_buft_size(p->tensors, type);
+    p->buffer = m->no_alloc ? buffer_pretended(p->tensors, type) : ggml_backend_alloc_ctx_tensors_from_buft(p->tensors, type);
     if (!p->buffer) {
         log_error("%s: out of memory for the weights", p->file.name);
         return false;
     }
-    m->bytes_private += ggml_backend_buffer_get_size(p->buffer);
+    m->bytes_private += m->no_alloc ? all : ggml_backend_buffer_get_size(p->buffer);
+    if (m->no_alloc) return true;
     struct ggml_tensor *t = ggml_get_first_tensor(p->tensors);
     for (int64_t i = 0; t; t = ggml_get_next_tensor(p->tensors, t), i++) {
         const size_t size = ggml_nbytes(t);
@@ -329,6 +341,7 @@ static bool weights_list(struct llama_model *m) {
 /* Everything but the weights' data. */
 static bool model_fill(struct llama_model *m, const struct llama_model_params *params) {
     m->vocab_only = params->vocab_only;
+    m->no_alloc   = params->no_alloc;
     m->device     = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
     if (!m->device) {
         log_error("%s: no device to compute with", model_file_name(m));
@@ -343,7 +356,7 @@ static bool model_fill(struct llama_model *m, const struct llama_model_params *p
 
 static bool model_load(struct llama_model *m, const struct llama_model_params *params) {
     if (!model_fill(m, params)) return false;
-    return m->vocab_only || (data_place(m, params) && (!params->check_tensors || data_check(m)));
+    return m->vocab_only || (data_place(m, params) && (!params->check_tensors || m->no_alloc || data_check(m)));
 }
 
 static struct llama_model *model_new(void) {

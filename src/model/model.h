@@ -130,6 +130,7 @@ struct llama_model {
     uint64_t            n_params, n_bytes;              /* of all tensors */
     int64_t             load_us;
     bool                vocab_only;
+    bool                no_alloc;               /* sizes count, and what would be large has one byte in its place: nothing computes */
     struct llama_adapter_lora *adapters;        /* a list, freed with the model */
 };
 
@@ -147,6 +148,8 @@ struct llama_model *model_open(const char *path);                   /* its files
 /* One file alone, by its path or as a stream, likewise; model_place then gives its tensors their data, mapped where possible. */
 struct llama_model *model_open_one(const char *path, FILE *stream, ggml_backend_dev_t device);
 bool model_place(struct llama_model *m);
+/* A buffer that the tensors of ctx seem to lie in; NULL: no memory. */
+ggml_backend_buffer_t buffer_pretended(struct ggml_context *ctx, ggml_backend_buffer_type_t type);
 bool part_read(const struct part *p, int64_t i, size_t at, void *bytes, size_t size);  /* of tensor i's data, from `at` on */
 bool override_one(struct gguf_context *g, const char *file, const struct llama_model_kv_override *o);   /* one key, set */
 
@@ -232,6 +235,7 @@ struct control {                                /* vectors that are added to wha
 
 struct output_rows {                            /* where results of the last batch lie; rows in order of the batch */
     ggml_backend_buffer_t buffer;
+    size_t   bytes;                             /* of the buffer */
     float   *logits;                            /* [n_vocab, max] */
     float   *embd;                              /* [n_embd, max] */
     int32_t *row;                               /* [n_batch]: row of each token of the batch, -1: none */
@@ -262,6 +266,7 @@ struct llama_context {
     size_t                      n_adapters;
     struct control              control;
     struct training            *training;       /* NULL: not begun */
+    size_t                      activations;    /* of the reserved graph */
     size_t                      scratch;        /* of the backend, for the reserved graph */
     size_t                      lower_bound;    /* of the reserved graph's activations */
     struct token_list           batch;

@@ -81,6 +81,7 @@ static bool can_train(const struct llama_context *ctx, const struct llama_model 
     if (m != ctx->model)                                   return refuse(ctx, "the context is of another model");
     if ((unsigned) p->optimizer_type >= GGML_OPT_OPTIMIZER_TYPE_COUNT) return refuse(ctx, "no such optimizer");
     if (m->vocab_only)                                     return refuse(ctx, "only the vocabulary was loaded");
+    if (m->no_alloc)                                       return refuse(ctx, "only sizes were asked for");
     if (m->bytes_mapped)                                   return refuse(ctx, "its weights are a mapped file (LLAMA_LOAD_MODE_NONE reads them)");
     if (n_ctx_train > INT32_MAX || n_ctx_train % n_batch || c->n_ctx % n_batch) return refuse(ctx, "the context is no multiple of n_batch");
     if (n_batch % (c->n_ubatch < n_batch ? c->n_ubatch : n_batch)) return refuse(ctx, "n_batch is no multiple of n_ubatch");

@@ -118,7 +118,7 @@ static bool context_open(struct session *s, const struct model_args *a) {
     p.abort_callback = on_abort;
     p.type_k = a->type_k;
     p.type_v = a->type_v;
-    s->cached = malloc((size_t) s->n_ctx*sizeof *s->cached);
+    s->cached = malloc(a->sizes_only ? 1 : (size_t) s->n_ctx*sizeof *s->cached);
     if (!s->cached) return !fail("out of memory");
     s->ctx = llama_init_from_model(s->model, p);
     return s->ctx || !fail_library(NULL, "no context could be made");
@@ -131,6 +131,7 @@ bool session_open(struct session *s, const struct model_args *a, bool context) {
     const double start = now_s();
     struct llama_model_params p = llama_model_default_params();
     p.vocab_only = !context;
+    p.no_alloc   = a->sizes_only;
     s->threads = a->threads ? (int) a->threads : arn_cpu_default_threads();
     s->model = llama_model_load_from_file(a->model, p);
     if (!s->model) return !fail_library(a->model, "cannot be loaded");

@@ -256,6 +256,7 @@ int command_plan(int argc, char **argv) {
     if (!args_read("plan", "Show every byte that a run will use, before it runs.", args, argc, argv, &status)) return status;
     struct session s;
     struct places p = { 0 };
+    m.sizes_only = !ops;                                        /* steps depend on where things lie */
     if (!session_open(&s, &m, true)) return 1;
     const struct arn_memory memory = arn_context_memory(s.ctx);
     if (!arn_context_plan(s.ctx, keep, &p) || p.failed) status = fail("out of memory");

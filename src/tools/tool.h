@@ -62,6 +62,7 @@ struct model_args {
     struct text_list lora, control;             /* FILE or FILE:SCALE */
     const char *control_layers;                 /* FROM:TO */
     bool        json, verbose;
+    bool        sizes_only;                     /* nothing is computed: plan what may be beyond memory */
 };
 #define MODEL_ARGS_DEFAULT { .n_ctx = 0, .n_batch = 512, .type_k = GGML_TYPE_F16, .type_v = GGML_TYPE_F16 }
 #define ARG_MODEL(m)    { "MODEL", ARG_TEXT, &(m).model, "MODEL", "a GGUF file", 0, 0 }

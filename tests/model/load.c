@@ -237,6 +237,45 @@ static void test_wordless(struct llama_model *m) {
     llama_free(ctx);
 }
 
+/* Sizes alone: those of a context that has its memory, also where there is no such memory; and nothing else. */
+static void test_sizes(void) {
+    struct tiny t = tiny_new(tiny_llama());
+    tiny_write(&t);
+    struct llama_context_params c = llama_context_default_params();
+    c.n_ctx = 512, c.n_batch = c.n_ubatch = 64, c.n_threads = c.n_threads_batch = 1;
+    for (int i = 0; i < 2; i++) {
+        struct llama_model_params p = llama_model_default_params();
+        p.load_mode = i ? LLAMA_LOAD_MODE_NONE : LLAMA_LOAD_MODE_AUTO;
+        p.check_tensors = true;
+        struct llama_model *whole = llama_model_load_from_file(t.path, p);
+        p.no_alloc = true;
+        struct llama_model *m = llama_model_load_from_file(t.path, p);
+        struct llama_context *real = llama_init_from_model(whole, c), *ctx = m ? llama_init_from_model(m, c) : NULL;
+        CHECK(real && ctx, "%s", tiny_log);
+        if (!real || !ctx) return;
+        const struct arn_memory a = arn_context_memory(real), b = arn_context_memory(ctx);
+        CHECK(!memcmp(&a, &b, sizeof a), "other sizes: cache %zu and %zu, activations %zu and %zu, outputs %zu and %zu", a.kv, b.kv, a.activations, b.activations, a.outputs, b.outputs);
+        llama_token token = 1;
+        uint8_t state[4096];
+        tiny_log_clear();
+        CHECK(llama_decode(ctx, llama_batch_get_one(&token, 1)) < 0 && tiny_errors == 1 && !llama_get_logits(ctx), "it decodes");
+        llama_memory_clear(llama_get_memory(ctx), true);
+        llama_memory_seq_rm(llama_get_memory(ctx), 0, 0, -1), llama_memory_seq_add(llama_get_memory(ctx), 0, 0, -1, 1);
+        const size_t n = llama_state_get_size(ctx);
+        CHECK(n <= sizeof state && llama_state_get_data(ctx, state, n) == n, "its state");
+        llama_model_save_to_file(m, "/nonexistent/saved");
+        CHECK(tiny_errors == 2, "%s", tiny_log);
+        llama_free(ctx);
+        struct llama_context_params large = c;
+        large.n_ctx = 1 << 30;
+        CHECK((ctx = llama_init_from_model(m, large)) && arn_context_memory(ctx).kv == a.kv << 21, "a large one: %s", tiny_log);
+        llama_free(ctx), llama_free(real);
+        llama_model_free(m), llama_model_free(whole);
+    }
+    tiny_log_clear();
+    tiny_free(&t);
+}
+
 static void test_progress(void) {
     struct tiny t = tiny_new(tiny_llama());
     tiny_write(&t);
@@ -418,6 +457,7 @@ int main(void) {
     test_truncated();
     test_check_tensors();
     test_modes();
+    test_sizes();
     test_progress();
     test_overrides();
     test_questions();
