@@ -49,6 +49,7 @@ static void ROWS(const struct walk *p, const char *from, const int8_t *q, const 
     for (int r = 0; r < rows; r++, from += p->stride) {
         const BLOCK_T *w = (const BLOCK_T *) (const void *) from;
         const char *ahead = from + (r + 2 < rows ? p->ahead : p->ahead_last);
+        find_pages(ahead, (size_t) (n/PARTS)*sizeof *w);
         for (int b = 0; b < n; b += 2, w++, ahead += sizeof *w) {
             vb u[2];
             prefetch(ahead);
@@ -78,6 +79,7 @@ static void ROWS(const struct walk *p, const char *from, const int8_t *q, const 
     for (int r = 0; r < rows; r++, from += p->stride) {
         const BLOCK_T *w = (const BLOCK_T *) (const void *) from;
         const ptrdiff_t ahead = r + 2 < rows ? p->ahead : p->ahead_last;
+        find_pages(from + ahead, (size_t) (n/PARTS)*sizeof *w);
         const int8_t  *codes = q;
         const int16_t *f = fine;
         int32_t *isum = out->isum[0][r];
@@ -97,6 +99,7 @@ static void ROWS(const struct walk *p, const char *from, const int8_t *codes, co
     for (int r = 0; r < rows; r++, from += p->stride) {
         const BLOCK_T *w = (const BLOCK_T *) (const void *) from;
         const ptrdiff_t ahead = r + 2 < rows ? p->ahead : p->ahead_last;
+        find_pages(from + ahead, (size_t) (n/PARTS)*sizeof *w);
         const int8_t *q = codes;
         for (int b = 0; b < n; b++, w++, q += BLOCK) {
             UNROLL for (size_t i = 0; i < sizeof *w; i += 64) prefetch((const char *) w + ahead + i);
