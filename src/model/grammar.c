@@ -1,5 +1,7 @@
 /* GBNF texts to programs: rules, alternatives, groups, literals, classes of characters, repetition, comments.
  *
+ * A token may be an element too: for the matcher it is one character more, beyond those of Unicode.
+ *
  * One pass, no tree: an element's nodes stand at the end of the program, and a repetition behind it moves them or calls them
  * as a rule of their own. Repeating costs nodes by the count, not by the size of what is repeated, so nesting does not
  * multiply. Groups recurse to a bounded depth; nothing else recurses. */
@@ -11,11 +13,12 @@
 #include <string.h>
 
 #include "hash.h"
+#include "llama.h"
 #include "log.h"
 #include "unicode.h"
 
 /* Programs of 10,000 nodes are large schemas; the bounds leave a hundred times as much. */
-enum { MAX_NODES = 1 << 20, MAX_RANGES = 1 << 20, MAX_RULES = 1 << 16, MAX_DEPTH = 100, MAX_REPEAT = 10000 };
+enum { MAX_NODES = 1 << 20, MAX_RANGES = 1 << 20, MAX_RULES = 1 << 16, MAX_DEPTH = 100, MAX_REPEAT = 10000, MAX_TOKEN_NAME = 1000 };
 enum { LAST_CODE = 0x10ffff };
 #define NONE     UINT32_MAX
 #define NO_LIMIT UINT32_MAX
@@ -24,6 +27,7 @@ struct name { const char *text; size_t length; };       /* of a rule; NULL: a gr
 
 struct parser {
     const char     *text, *at;
+    const struct llama_vocab *vocab;                    /* or NULL */
     struct grammar *g;
     struct name    *names;                              /* [n_rules] */
     struct hash_index index;
@@ -230,6 +234,37 @@ static void read_literal(struct parser *p) {
     if (!p->failed) p->at++;
 }
 
+/* <[id]>, or <name>: a special token's text, brackets and all. */
+static int64_t read_token_id(struct parser *p) {
+    int64_t id = 0;
+    if (p->at[1] == '[') {
+        p->at += 2;
+        if (*p->at < '0' || *p->at > '9') refuse(p, "the id of a token is expected");
+        while (*p->at >= '0' && *p->at <= '9' && id <= INT32_MAX) id = 10*id + (*p->at++ - '0');
+        if (!p->failed && (p->at[0] != ']' || p->at[1] != '>')) refuse(p, "']>' is expected behind the id of a token");
+        if (!p->failed && (id > INT32_MAX || (p->vocab && id >= llama_vocab_n_tokens(p->vocab)))) refuse(p, "there is no such token");
+        p->at += p->failed ? 0 : 2;
+        return id;
+    }
+    const size_t length = strcspn(p->at, ">\n");
+    llama_token tokens[2] = { -1, -1 };
+    if (p->at[length] != '>' || length > MAX_TOKEN_NAME) refuse(p, "'>' is expected behind the name of a token");
+    else if (!p->vocab || llama_tokenize(p->vocab, p->at, (int32_t) length + 1, tokens, 2, false, true) != 1) refuse(p, "this is not the name of one token");
+    else p->at += length + 1;
+    return p->failed ? 0 : tokens[0];
+}
+
+/* One token, or any but that one. */
+static void read_token(struct parser *p, bool negated) {
+    const uint32_t code = GRAMMAR_TOKEN(read_token_id(p)), start = p->g->n_ranges;
+    if (p->failed) return;
+    if (!negated)                               add_range(p, code, code);
+    if (negated && code > GRAMMAR_TOKEN(0))     add_range(p, GRAMMAR_TOKEN(0), code - 1);
+    if (negated)                                add_range(p, code + 1, UINT32_MAX);
+    p->g->has_tokens = true;
+    emit(p, GRAMMAR_CHARS, start, p->g->n_ranges - start);
+}
+
 /* ---- repetition ------------------------------------------------------------------------------------------------------ */
 
 /* An element as one node, which may stand any number of times; the program ends before it. */
@@ -337,6 +372,9 @@ static void read_sequence(struct parser *p, bool nested) {
             else if (c == '[') read_class(p);
             else if (c == '(') read_group(p);
             else               add_range(p, 0, LAST_CODE), emit(p, GRAMMAR_CHARS, p->g->n_ranges - 1, 1);
+        } else if (c == '<' || (c == '!' && p->at[1] == '<')) {
+            p->at += c == '!';
+            read_token(p, c == '!');
         } else {
             return;
         }
@@ -484,8 +522,8 @@ static bool check(struct parser *p, const char *root) {
     return ok && circle == NONE;
 }
 
-struct grammar *grammar_parse(const char *text, const char *root) {
-    struct parser p = { .text = text, .at = text, .g = calloc(1, sizeof *p.g) };
+struct grammar *grammar_parse(const char *text, const char *root, const struct llama_vocab *vocab) {
+    struct parser p = { .text = text, .at = text, .vocab = vocab, .g = calloc(1, sizeof *p.g) };
     bool ok = p.g && hash_init(&p.index, MAX_RULES);
     if (!ok) log_error("grammar: out of memory");
     if (ok) skip_space(&p, true);

@@ -18,11 +18,14 @@ enum grammar_op {
     GRAMMAR_RETURN,     /* the end of a rule */
 };
 
+/* What a CHARS takes: code points, and tokens as a whole, which lie beyond them. */
+#define GRAMMAR_TOKEN(id) (0x200000u + (uint32_t) (id))
+
 struct grammar_node {
     uint32_t op, at, n;
 };
 
-struct code_range {     /* of code points, inclusive */
+struct code_range {     /* inclusive */
     uint32_t first, last;
 };
 
@@ -31,11 +34,14 @@ struct grammar {
     struct code_range   *ranges;        /* of one CHARS: ascending, apart from each other */
     uint32_t            *starts;        /* [n_rules]: a rule's first node */
     uint32_t n_nodes, n_ranges, n_rules, root;
+    bool     has_tokens;                /* some range is of tokens */
 };
 
 /* The grammar of a GBNF text whose texts begin with rule `root`. NULL after one line of log: the text is no grammar, a rule is
- * missing or begins with itself, a bound of grammar.c is passed, or memory runs out. */
-struct grammar *grammar_parse(const char *text, const char *root);
+ * missing or begins with itself, a bound of grammar.c is passed, or memory runs out. Names of tokens are those of the vocabulary,
+ * which may be NULL: then there are none. */
+struct llama_vocab;
+struct grammar *grammar_parse(const char *text, const char *root, const struct llama_vocab *vocab);
 void grammar_free(struct grammar *g);
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
@@ -74,6 +80,8 @@ bool matcher_copy(struct matcher *to, const struct matcher *from);      /* fresh
 void matcher_free(struct matcher *m);
 /* From a level by one character to the one above. False: no place takes it. */
 bool matcher_step(struct matcher *m, struct level *from, uint32_t code, struct level *to);
+/* The same, and the places of `also`, a level reached from `from` another way, stay beside those. */
+bool matcher_step_beside(struct matcher *m, struct level *from, uint32_t code, const struct level *also, struct level *to);
 /* Would a place take some character of low .. high? */
 bool matcher_may(const struct matcher *m, const struct level *from, uint32_t low, uint32_t high);
 /* Makes `level` the new base and gives back what only others needed. */

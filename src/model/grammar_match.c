@@ -158,23 +158,40 @@ static uint64_t takers(const struct matcher *m, const struct level *from, uint32
     return set;
 }
 
-/* Characters that the same places take lead to the same level, which often is there already. */
-bool matcher_step(struct matcher *m, struct level *from, uint32_t code, struct level *to) {
-    const uint64_t set = takers(m, from, code);
-    if (!set) return false;
-    if (set == from->stepped && !(set >> 63)) return true;
+/* The level after `code`, which the places in `set` take, and with the places of `also` unless that is NULL. */
+static bool step(struct matcher *m, struct level *from, uint64_t set, uint32_t code, const struct level *also, struct level *to) {
+    const struct level *below = also ? also : from;
     from->stepped = 0;
-    m->n_places = from->first + from->n;
-    m->n_frames = from->n_frames;
-    m->n_calls  = from->n_calls;
+    m->n_places = below->first + below->n;
+    m->n_frames = below->n_frames;
+    m->n_calls  = below->n_calls;
     begin_step(m);
     for (uint32_t i = 0; i < from->n; i++) {
         const struct place p = m->places[from->first + i];
         if ((i < 63 ? set >> i & 1 : takes(m->grammar, p.node, code, code)) && !add(m, p.node + 1, p.frame)) return false;
     }
+    for (uint32_t i = 0; also && i < also->n; i++) {
+        const struct place p = m->places[also->first + i];
+        if (!add(m, p.node, p.frame)) return false;
+    }
     if (!close_level(m, to)) return false;
+    to->ends = to->ends || (also && also->ends);
     from->stepped = set;
     return true;
+}
+
+/* Characters that the same places take lead to the same level, which often is there already. */
+bool matcher_step(struct matcher *m, struct level *from, uint32_t code, struct level *to) {
+    const uint64_t set = takers(m, from, code);
+    if (!set) return false;
+    if (set == from->stepped && !(set >> 63)) return true;
+    return step(m, from, set, code, NULL, to);
+}
+
+bool matcher_step_beside(struct matcher *m, struct level *from, uint32_t code, const struct level *also, struct level *to) {
+    const bool ok = step(m, from, takers(m, from, code), code, also, to);
+    from->stepped = 0;
+    return ok;
 }
 
 /* ---- the base -------------------------------------------------------------------------------------------------------- */

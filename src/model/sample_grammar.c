@@ -71,11 +71,18 @@ static void walk_begin(struct state *s) {
 /* An unfinished character is no end. */
 static bool may_end(const struct state *s) { return s->lost || (s->levels[0].ends && s->part.left == 0); }
 
+/* An element of the grammar takes the token as a whole. */
+static bool taken_whole(const struct state *s, llama_token id) {
+    return s->c->grammar->has_tokens && s->part.left == 0 && matcher_may(&s->matcher, s->levels, GRAMMAR_TOKEN(id), GRAMMAR_TOKEN(id));
+}
+
 static bool passes(struct state *s, llama_token id) {
     if (!vocab_has(s->vocab, id)) return false;
     if (llama_vocab_is_eog(s->vocab, id)) return may_end(s);
     const struct piece *p = s->pieces->sorted + s->pieces->rank[id];
-    if (s->lost || p->length == 0) return false;
+    if (s->lost)            return false;
+    if (taken_whole(s, id)) return true;
+    if (p->length == 0)     return false;
     walk_begin(s);
     return walk(s, s->pieces->bytes + p->at, 0, p->length) == p->length;
 }
@@ -97,6 +104,7 @@ static bool mask_all(struct state *s) {
         }
         if (llama_vocab_is_eog(s->vocab, p->id)) pass = may_end(s);
         else if (s->lost)                        pass = false;
+        else if (taken_whole(s, p->id))          pass = true;
         s->passes[p->id] = pass;
         any = any || pass;
     }
@@ -146,6 +154,22 @@ static void go_on(struct state *s, const unsigned char *bytes, size_t n) {
     }
 }
 
+/* The text goes on with a token: by its bytes, as an element of the grammar, or both at once. */
+static void take(struct state *s, llama_token id, const struct piece *p) {
+    const unsigned char *bytes = s->pieces->bytes + p->at;
+    struct level whole;
+    if (!taken_whole(s, id)) { go_on(s, bytes, p->length); return; }
+    walk_begin(s);
+    const bool both = p->length && walk(s, bytes, 0, p->length) == p->length && s->parts[p->length].left == 0;
+    if (!matcher_step_beside(&s->matcher, s->levels, GRAMMAR_TOKEN(id), both ? s->levels + s->depth[p->length] : NULL, &whole)) {
+        log_error("grammar: the text is too deep");
+        s->lost = true;
+        return;
+    }
+    s->levels[0] = whole;
+    matcher_commit(&s->matcher, s->levels);
+}
+
 static void forget_text(struct state *s) {
     s->length = 0;
     for (size_t i = 0; i < s->c->n_triggers; i++) search_reset(s->searches[i]);
@@ -186,7 +210,7 @@ static void wait_on(struct state *s, llama_token id, const struct piece *p) {
         if (s->c->tokens[i] != id) continue;
         s->waiting = false;
         forget_text(s);
-        go_on(s, bytes, p->length);
+        take(s, id, p);
         return;
     }
     if (!keep_text(s, bytes, p->length)) { log_error("grammar: out of memory"); return; }
@@ -201,7 +225,7 @@ static void grammar_accept(struct llama_sampler *smpl, llama_token id) {
     if (!s->c->grammar || s->lost || !vocab_has(s->vocab, id)) return;
     const struct piece *p = s->pieces->sorted + s->pieces->rank[id];
     if (s->waiting) { wait_on(s, id, p); return; }
-    if (!llama_vocab_is_eog(s->vocab, id)) { go_on(s, s->pieces->bytes + p->at, p->length); return; }
+    if (!llama_vocab_is_eog(s->vocab, id)) { take(s, id, p); return; }
     if (!may_end(s)) {
         log_error("grammar: the text ended where it may not");
         s->lost = true;
@@ -342,7 +366,7 @@ static struct constraint *constraint_new(const struct llama_vocab *vocab, const 
     struct constraint *c = calloc(1, sizeof *c);
     if (!c) { log_error("sampler: out of memory"); return NULL; }
     atomic_init(&c->users, 1);
-    if (none || (c->grammar = grammar_parse(text, root))) return c;
+    if (none || (c->grammar = grammar_parse(text, root, vocab))) return c;
     constraint_free(c);
     return NULL;
 }

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(text, data, size);
     text[size] = 0;
     const size_t n = strlen(text);
-    struct grammar *g = grammar_parse(text, "root");
+    struct grammar *g = grammar_parse(text, "root", NULL);
     if (g && n < size) {
         const uint8_t *input = data + n + 1;
         const size_t length = size - n - 1 < 64 ? size - n - 1 : 64;

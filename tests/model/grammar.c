@@ -66,7 +66,7 @@ static const struct { const char *grammar, *text; int place; } cases[] = {
 
 static void texts(void) {
     for (size_t i = 0; i < sizeof cases/sizeof *cases; i++) {
-        struct grammar *g = grammar_parse(cases[i].grammar, "root");
+        struct grammar *g = grammar_parse(cases[i].grammar, "root", NULL);
         CHECK(g, "%s: %s", cases[i].grammar, last_line);
         if (!g) continue;
         const int place = place_of(g, cases[i].text, strlen(cases[i].text));
@@ -84,7 +84,7 @@ static void no_grammars(void) {
         "9 ::= \"a\"" };
     for (size_t i = 0; i < sizeof bad/sizeof *bad; i++) {
         n_errors = 0;
-        struct grammar *g = grammar_parse(bad[i], "root");
+        struct grammar *g = grammar_parse(bad[i], "root", NULL);
         CHECK(!g && n_errors == 1, "%s: %d lines", bad[i], n_errors);
         grammar_free(g);
     }
@@ -92,31 +92,31 @@ static void no_grammars(void) {
     static char text[1 << 20];
     size_t n = (size_t) sprintf(text, "root ::= ");
     memset(text + n, '(', sizeof text - n - 1);
-    CHECK(!grammar_parse(text, "root") && strstr(last_line, "deep"), "%s", last_line);
+    CHECK(!grammar_parse(text, "root", NULL) && strstr(last_line, "deep"), "%s", last_line);
     for (size_t at = n; at + 24 < sizeof text; ) at += (size_t) sprintf(text + at, "\"ab\"{9999,9999} ");
-    CHECK(!grammar_parse(text, "root") && strstr(last_line, "too large"), "%s", last_line);
+    CHECK(!grammar_parse(text, "root", NULL) && strstr(last_line, "too large"), "%s", last_line);
     n = (size_t) sprintf(text, "root ::= \"a\" r0\n");
     for (int i = 0; i < 30000; i++) n += (size_t) sprintf(text + n, "r%d ::= r%d\n", i, i + 1);
     sprintf(text + n, "r30000 ::= \"b\"");
-    struct grammar *g = grammar_parse(text, "root");
+    struct grammar *g = grammar_parse(text, "root", NULL);
     CHECK(g && place_of(g, "ab", 2) == WHOLE, "a chain of rules");
     grammar_free(g);
     sprintf(text + n, "r30000 ::= r15000");
-    CHECK(!grammar_parse(text, "root"), "a chain that bites its tail");
+    CHECK(!grammar_parse(text, "root", NULL), "a chain that bites its tail");
 }
 
 /* Deep nesting and ambiguity: memory and places stay small, or the text is not taken. */
 static void bounds(void) {
     enum { DEEP = 20000 };
     static char text[DEEP];
-    struct grammar *g = grammar_parse("root ::= \"[\" root \"]\" | \"\"", "root");
+    struct grammar *g = grammar_parse("root ::= \"[\" root \"]\" | \"\"", "root", NULL);
     memset(text, '[', DEEP/2);
     memset(text + DEEP/2, ']', DEEP/2);
     CHECK(place_of(g, text, SANITIZED ? 1000 : DEEP/2) == PART, "deep");
     memset(text + 500, ']', 500);
     CHECK(place_of(g, text, 1000) == WHOLE, "deep and back");
     grammar_free(g);
-    g = grammar_parse("root ::= s s | s\ns ::= \"a\" | \"a\" s | \"a\" s s", "root");
+    g = grammar_parse("root ::= s s | s\ns ::= \"a\" | \"a\" s | \"a\" s s", "root", NULL);
     memset(text, 'a', 200);
     CHECK(place_of(g, text, 200) == WHOLE, "ambiguous");
     grammar_free(g);
@@ -157,11 +157,51 @@ static void accept_text(struct llama_sampler *s, const char *text) {
     for (; *text; text++) llama_sampler_accept(s, 3 + (unsigned char) *text);
 }
 
+/* Which tokens pass after some were accepted, ended by -1; `most`: that many others too. */
+static void passes_after(const struct llama_vocab *v, const char *text, const llama_token *accepted, const llama_token *want, int most) {
+    const int n = llama_vocab_n_tokens(v);
+    bool pass[MAX_TOKENS];
+    struct llama_sampler *s = llama_sampler_init_grammar(v, text, "root");
+    CHECK(s, "%s: %s", text, last_line);
+    if (!s) return;
+    for (; *accepted >= 0; accepted++) llama_sampler_accept(s, *accepted);
+    const int count = passing(s, n, pass);
+    int wanted = 0;
+    for (; *want >= 0; want++, wanted++) CHECK(pass[*want], "%s: token %d does not pass", text, *want);
+    CHECK(count == wanted + most, "%s: %d pass, wanted %d", text, count, wanted + most);
+    llama_sampler_free(s);
+}
+#define IDS(...) (const llama_token[]) { __VA_ARGS__, -1 }
+static void token_elements(const struct llama_vocab *v) {
+    enum { TRUE = FIRST + 2, TR, EOG = 2, BYTE = 3 };
+    const int n = llama_vocab_n_tokens(v);
+    static const char both[] = "root ::= <[261]> \"x\" | \"true\" \"y\"?", named[] = "root ::= <s> !<[262]>* \"x\"{2}";
+    passes_after(v, both, IDS(-1),               IDS(TRUE, TR, BYTE + 't'), 0);
+    passes_after(v, both, IDS(TRUE),             IDS(BYTE + 'x', BYTE + 'y', EOG), 0);     /* by its letters and as a whole */
+    passes_after(v, both, IDS(TR, FIRST + 4),    IDS(BYTE + 'y', EOG), 0);
+    passes_after(v, both, IDS(TRUE, BYTE + 'x'), IDS(EOG), 0);
+    passes_after(v, named, IDS(-1),              IDS(1), 0);
+    passes_after(v, named, IDS(1),               IDS(0), n - 3);                                /* all but 262 and the end */
+    passes_after(v, named, IDS(1, BYTE + 0xc3, BYTE + 'x', BYTE + 'x'), IDS(EOG), n - 2);
+    passes_after(v, "root ::= <[7]>{2} \"x\"", IDS(7),       IDS(7), 0);
+    passes_after(v, "root ::= <[7]>{2} \"x\"", IDS(7, 7),    IDS(BYTE + 'x'), 0);
+    passes_after(v, "root ::= . <[7]>", IDS(BYTE + 0xc3, BYTE + 0xa9), IDS(7), 0);             /* not within a character */
+    static const char *const none[] = { "root ::= <[99999]>", "root ::= <[99999999999999999999]>", "root ::= <[]>", "root ::= <[x]>", "root ::= <[1>",
+        "root ::= <[1]", "root ::= <", "root ::= <nothing>", "root ::= <s", "root ::= !x", "root ::= !" };
+    for (size_t i = 0; i < sizeof none/sizeof *none; i++) {
+        n_errors = 0;
+        struct llama_sampler *s = llama_sampler_init_grammar(v, none[i], "root");
+        CHECK(!s && n_errors == 1, "%s", none[i]);
+        llama_sampler_free(s);
+    }
+    CHECK(!grammar_parse("root ::= <s>", "root", NULL), "a name without a vocabulary");
+}
+
 static void masks(const struct llama_vocab *v) {
     const int n = llama_vocab_n_tokens(v);
     bool pass[MAX_TOKENS], again[MAX_TOKENS];
     struct llama_sampler *s = llama_sampler_init_grammar(v, json, "root");
-    struct grammar *g = grammar_parse(json, "root");
+    struct grammar *g = grammar_parse(json, "root", NULL);
     static const char *const sofar[] = { "", "{", "{\"", "{\"a", "{\"a\":", "{\"a\": tr", "{\"a\": 1", "[[1", "1", "{\"\xc3", "[true]" };
     for (size_t k = 0; k < sizeof sofar/sizeof *sofar; k++) {
         llama_sampler_reset(s);
@@ -252,6 +292,7 @@ int main(void) {
     bounds();
     struct gguf_context *g;
     struct llama_vocab *v = vocab_of(&g);
+    token_elements(v);
     masks(v);
     triggers(v);
     failing_memory(v);
