@@ -34,6 +34,9 @@ foreach(source ${test_sources})
     if(CMAKE_BUILD_TYPE STREQUAL "Release")
         target_compile_options(${test} PRIVATE -O1)             # most take longer to compile than to run
     endif()
+    if(ARENITE_SANITIZE MATCHES undefined)
+        target_compile_options(${test} PRIVATE -fno-sanitize=undefined)         # the library is what is looked at; addresses are checked here too
+    endif()
     if(area STREQUAL model)
         target_link_libraries(${test} PRIVATE llama_inside)
         if(name STREQUAL reference)

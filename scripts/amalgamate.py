@@ -8,6 +8,7 @@ instruction set. Headers of the library come first, each once. Names of one sour
 its section by #define; what a section defines is undefined at its end. The compiler's preprocessor (CC, or cc) says which
 names a source has at file scope."""
 
+import functools
 import os
 import pathlib
 import re
@@ -46,6 +47,11 @@ def instruction_sets():
     return [(isa, header, flags.split()) for isa, header, flags in rows]
 
 
+@functools.lru_cache(maxsize=None)
+def resolved(path):
+    return pathlib.Path(path).resolve()
+
+
 class Section:
     def __init__(self, number, path, isa=None, header=None, flags=()):
         self.number, self.path, self.isa, self.flags = number, path, isa, list(flags)
@@ -60,12 +66,14 @@ class Section:
         text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         own, shared, stack = [], [], [None]
         for line in text.splitlines():
-            marker = re.match(r'# \d+ "([^"]*)"(?: ([12]))?', line)
-            if not marker:
-                if stack[-1] is not None and not line.startswith("#"):
+            if not line.startswith("#"):
+                if stack[-1] is not None:
                     stack[-1].append(line)
                 continue
-            path, step = pathlib.Path(marker[1]).resolve(), marker[2]
+            marker = re.match(r'# \d+ "([^"]*)"(?: ([12]))?', line)
+            if not marker:
+                continue
+            path, step = resolved(marker[1]), marker[2]
             if step == "1":                                     # a file begins; rows of a table belong to who includes it
                 into = shared if path in headers else None if not path.is_relative_to(SRC) else own if stack[-1] is None else stack[-1]
                 stack.append(into)
@@ -78,6 +86,7 @@ class Section:
         return mine, theirs, outside | more
 
 
+@functools.lru_cache(maxsize=None)
 def file_scope(text):
     """The names that declarations at file scope introduce: those of this scope alone (static, types, tags, constants), and the
     external ones."""
