@@ -82,7 +82,7 @@ static struct llama_context *context(struct llama_model *m, int n_ctx) {
     struct llama_context_params p = llama_context_default_params();
     p.n_ctx = (uint32_t) n_ctx;
     p.n_batch = p.n_ubatch = N_PROMPT;
-    p.n_threads = p.n_threads_batch = 2;
+    p.n_threads = p.n_threads_batch = 1;
     p.swa_full = false;
     return llama_init_from_model(m, p);
 }
