@@ -123,7 +123,7 @@ def fetched(python, work):
     version = run([python, "-c", "import importlib.metadata as m; print(m.version('llama-cpp-python'))"]).strip()
     source, modules = work/f"llama_cpp_python-{version}", work/"modules"
     pip = [python, "-m", "pip", "-q", "--disable-pip-version-check"]
-    for there, command in ((work/f"{source.name}.tar.gz", ["download", "--no-binary", ":all:", "--no-deps", "--no-build-isolation", "-d", work,
+    for there, command in ((work/f"{source.name}.tar.gz", ["download", "--no-binary", "llama-cpp-python", "--no-deps", "-d", work,
                                                            f"llama-cpp-python=={version}"]),
                            (modules, ["install", "--target", modules, "pytest", "scipy", "pydantic"])):
         if not there.exists() and subprocess.run([*pip, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
