@@ -175,8 +175,6 @@ static enum ggml_status buffer_init_tensor(ggml_backend_buffer_t buffer, struct 
 
 /* ---- shares -------------------------------------------------------------------------------------------------------- */
 
-static const struct ggml_tensor *root_of(const struct ggml_tensor *t) { return t->view_src ? t->view_src : t; }
-
 split *meta_split_of(const struct ggml_tensor *root, int n) {
     const struct meta_buffer *mb = meta_buffer_of(root);
     struct place *p = mb && mb->meta->n == n ? root->extra : NULL;
@@ -250,20 +248,24 @@ static void set_summands(struct ggml_tensor *slices, const split *s, int n, cons
     }
 }
 
-/* Whole floats are added, in the order of the devices. */
+void meta_sum(const struct ggml_tensor *slices, const split *s, int n, float *sum, float *part, size_t at, size_t size) {
+    bool first = true;
+    for (int j = 0; j < n; j++) {
+        if (!s->ne[j]) continue;
+        ggml_backend_tensor_get(&slices[j], first ? sum : part, at, size);
+        for (size_t i = 0; !first && i < size/sizeof *sum; i++) sum[i] += part[i];
+        first = false;
+    }
+    if (first) memset(sum, 0, size);
+}
+
+/* Whole floats are added. */
 static void get_summands(struct ggml_tensor *slices, const split *s, int n, char *data, size_t offset, size_t size) {
     float sum[FEW_FLOATS], part[FEW_FLOATS];
     while (size > 0) {
         const size_t skip = offset%sizeof(float), at = offset - skip, left = ggml_nbytes(&slices[0]) - at;
         const size_t most = left < sizeof sum ? left : sizeof sum, got = most - skip < size ? most - skip : size;
-        memset(sum, 0, sizeof sum);
-        bool first = true;
-        for (int j = 0; j < n; j++) {
-            if (!s->ne[j]) continue;
-            ggml_backend_tensor_get(&slices[j], first ? sum : part, at, most);
-            for (size_t i = 0; !first && i < most/sizeof(float); i++) sum[i] += part[i];
-            first = false;
-        }
+        meta_sum(slices, s, n, sum, part, at, most);
         memcpy(data, (const char *) sum + skip, got);
         data += got, offset += got, size -= got;
     }

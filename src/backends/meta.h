@@ -27,6 +27,8 @@ static inline bool split_axis(const split *s)     { return (unsigned) s->axis < 
 static inline bool split_mirrored(const split *s) { return s->axis == GGML_BACKEND_SPLIT_AXIS_MIRRORED; }
 static inline bool split_partial(const split *s)  { return s->axis == GGML_BACKEND_SPLIT_AXIS_PARTIAL; }
 
+static inline bool split_one_round(const split *s) { return s->n_segments == 1 && s->nr[0] == 1; }     /* each device has one range */
+
 split   split_of(enum ggml_backend_meta_split_axis axis);
 bool    split_equal(const split *a, const split *b, int n);
 int64_t split_share(const split *s, int n, int device);             /* elements of the axis; of PARTIAL 1 or 0; else 1 */
@@ -80,12 +82,15 @@ struct meta_device {
 };
 struct meta_device *meta_device_of(ggml_backend_dev_t dev);
 
+static inline const struct ggml_tensor *root_of(const struct ggml_tensor *t) { return t->view_src ? t->view_src : t; }
 /* A root and its split now; NULL when it is in no buffer of n devices like these. */
 split *meta_split_of(const struct ggml_tensor *root, int n);
 /* True: computed, so that its split may change; false: its split is what the callback said. */
 bool   meta_computed(const struct ggml_tensor *root);
 /* The share of a root or a view, with split v, in the device's memory. */
 void   meta_slice(const struct ggml_tensor *t, const split *v, int n, int device, struct ggml_tensor *slice);
+/* The sum of PARTIAL slices, in the order of the devices: floats in bytes at .. at + size - 1; `part` has as much room as `sum`. */
+void   meta_sum(const struct ggml_tensor *slices, const split *s, int n, float *sum, float *part, size_t at, size_t size);
 /* Bytes of the root as a whole, gathered from the devices. */
 void   meta_get(const struct ggml_tensor *root, void *data, size_t offset, size_t size);
 

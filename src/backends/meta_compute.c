@@ -54,8 +54,6 @@ static enum ggml_status no_memory(const char *what) {
     return GGML_STATUS_ALLOC_FAILED;
 }
 
-static const struct ggml_tensor *root_of(const struct ggml_tensor *t) { return t->view_src ? t->view_src : t; }
-
 /* ---- memory of a run ------------------------------------------------------------------------------------------------ */
 
 static void graph_free(struct ggml_cgraph *g) {
@@ -167,13 +165,7 @@ static enum ggml_status add_up(struct meta_backend *b, const struct ggml_tensor 
     const size_t size = b->n == 1 || add_by_devices(b, shares, s) ? 0 : ggml_nbytes(root);
     for (size_t at = 0, part; at < size; at += part) {
         part = size - at < FLOATS*sizeof *b->sum ? size - at : FLOATS*sizeof *b->sum;
-        bool first = true;
-        for (int j = 0; j < b->n; j++) {
-            if (!s->ne[j]) continue;
-            ggml_backend_tensor_get(&shares[j], first ? b->sum : b->part, at, part);
-            for (size_t i = 0; !first && i < part/sizeof *b->sum; i++) b->sum[i] += b->part[i];
-            first = false;
-        }
+        meta_sum(shares, s, b->n, b->sum, b->part, at, part);
         for (int j = 0; j < b->n; j++) ggml_backend_tensor_set(&shares[j], b->sum, at, part);
     }
     *s = split_of(GGML_BACKEND_SPLIT_AXIS_MIRRORED);
@@ -278,7 +270,7 @@ static bool overlap(const struct ggml_tensor *a, const struct ggml_tensor *b) {
 /* A whole tensor has the parts that are wanted: each device's is one range, of whole blocks. */
 static bool has_parts(const struct ggml_tensor *t, const split *want, int n) {
     if (!split_axis(want)) return !split_partial(want);
-    return want->n_segments == 1 && want->nr[0] == 1 && split_blocks(t, want, n);
+    return split_one_round(want) && split_blocks(t, want, n);
 }
 
 /* A part of a whole tensor where the result, laid out in another way, takes its place. */
@@ -411,9 +403,7 @@ static enum ggml_status place_shares(struct meta_backend *b, const struct ggml_t
     if (status != GGML_STATUS_SUCCESS) return status;
     split *own = meta_split_of(root_of(node), b->n);
     if (!node->view_src) *own = p->out;
-    const size_t slot = hash_find(&b->known, node);
-    *shares = hash_used(&b->known, slot) ? b->shares[slot*(size_t) b->n] : shares_of(b, node, &p->out);
-    if (!*shares) return no_memory("a graph");
+    if (!(*shares = shares_of(b, node, &p->out))) return no_memory("a graph");
     for (int j = 0; j < b->n && !node->view_src; j++) meta_slice(node, &p->out, b->n, j, &(*shares)[j]);
     return node_shares(b, *shares);
 }

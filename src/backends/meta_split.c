@@ -72,8 +72,6 @@ bool split_blocks(const struct ggml_tensor *t, const split *s, int n) {
     return ok;
 }
 
-static bool one_round(const split *s) { return s->n_segments == 1 && s->nr[0] == 1; }
-
 static bool check_partial(const struct ggml_tensor *t, int n, split *s, const char **why) {
     split r = split_of(GGML_BACKEND_SPLIT_AXIS_PARTIAL);
     bool any = false;
@@ -342,7 +340,7 @@ static bool rule_product(struct step *p) {
         p->want[0] = p->want[1] = *a;
         p->out = split_of(GGML_BACKEND_SPLIT_AXIS_PARTIAL);
         for (int j = 0; j < p->n; j++) p->out.ne[j] = split_share(a, p->n, j) > 0;
-        return split_equal(a, b, p->n) || one_round(a);
+        return split_equal(a, b, p->n) || split_one_round(a);
     }
     if (split_axis(b) && split_mirrored(a) && b->axis == GGML_BACKEND_SPLIT_AXIS_1 && !experts) {
         p->want[1] = p->out = *b;
