@@ -243,7 +243,8 @@ static struct arn_memory with_adapters(struct arn_memory memory, const struct ll
     return memory;
 }
 
-static bool has_weights(const struct llama_context *ctx) { return !ctx->model->vocab_only || refuse(ctx->model, "only the vocabulary was loaded"); }
+/* Sizes are enough here. */
+static bool has_weights(const struct llama_context *ctx) { return !ctx->model->vocab_only || refuse(ctx->model, model_lacks(ctx->model)); }
 
 struct arn_memory arn_context_memory(const struct llama_context *ctx) {
     if (ctx->model->vocab_only) return (struct arn_memory) { .metadata = metadata_bytes(ctx->model) };

@@ -137,10 +137,7 @@ static int run_part(struct llama_context *ctx, int32_t first, int32_t n, int32_t
         .causal = llama_get_causal_attn(ctx), .embeddings = ctx->params.embeddings,
     };
     for (int32_t i = first; i < first + n; i++) shape.n_outputs += ctx->batch.output[i];
-    for (int i = 0; i < KV_CACHES; i++) {
-        const struct kv_cells *c = &ctx->memory.cache[i].cells;
-        shape.n_kv[i] = c->n ? kv_extent(c) : 0;
-    }
+    for (int i = 0; i < KV_CACHES; i++) shape.n_kv[i] = kv_extent(&ctx->memory.cache[i].cells);
     if (!graph_prepare(ctx, &shape)) {
         log_error("%s: no memory to compute %d tokens", model_file_name(ctx->model), n);
         return NO_MEMORY;
@@ -195,8 +192,9 @@ static int decode(struct llama_context *ctx) {
 
 int32_t llama_decode(struct llama_context *ctx, struct llama_batch batch) {
     const int64_t start = ggml_time_us();
-    if (ctx->model->vocab_only || ctx->model->no_alloc) {
-        log_error("%s: only %s", model_file_name(ctx->model), ctx->model->vocab_only ? "the vocabulary was loaded" : "sizes were asked for");
+    const char *why = model_lacks(ctx->model);
+    if (why) {
+        log_error("%s: %s", model_file_name(ctx->model), why);
         return FAILED;
     }
     if (!batch_check(ctx, &batch)) return BAD_BATCH;

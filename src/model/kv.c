@@ -37,7 +37,8 @@ void kv_recount(struct kv_cells *c) {
 }
 
 int64_t kv_extent(const struct kv_cells *c) {
-    return c->end ? (c->end + KV_STEP - 1)/KV_STEP*KV_STEP : KV_STEP;
+    const int64_t end = c->end ? c->end : 1;
+    return c->n ? (end + KV_STEP - 1)/KV_STEP*KV_STEP : 0;
 }
 
 /* Positions up to this one are out of sight of whatever sequence s appends next. */

@@ -73,7 +73,8 @@ void memory_begin(struct llama_memory_i *mem);
 bool memory_place(struct llama_memory_i *mem, const struct token_list *batch, int32_t first, int32_t n);
 void memory_undo(struct llama_memory_i *mem, bool written);
 
-/* Cells that attention has to look at: all occupied ones lie below. A multiple of KV_STEP, at least one step. */
+/* Cells that attention has to look at: all occupied ones lie below. A multiple of KV_STEP, at least one step; 0 of a
+ * cache that no layer uses. */
 int64_t kv_extent(const struct kv_cells *cells);
 /* mask[i, j] for cell i < n_kv and token first + j: 0 where the token sees the cell, -inf where not. F16. */
 void kv_mask(const struct kv_cells *cells, const struct token_list *batch, int32_t first, int32_t n, int64_t n_kv,

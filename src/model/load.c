@@ -13,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *model_lacks(const struct llama_model *m) {
+    return m->vocab_only ? "only the vocabulary was loaded" : m->no_alloc ? "only sizes were asked for" : NULL;
+}
+
 const char *model_file_name(const struct llama_model *m) {
     return m->n_parts && m->parts[0].file.name ? m->parts[0].file.name : "model";
 }

@@ -146,11 +146,11 @@ int32_t llama_n_head     (const struct llama_model *m) { return llama_model_n_he
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
 void llama_model_save_to_file(const struct llama_model *m, const char *path_model) {
-    struct gguf_context *out = m->no_alloc ? NULL : gguf_init_empty();
     if (m->no_alloc) {
         log_error("%s: a model without its data cannot be written", path_model);
         return;
     }
+    struct gguf_context *out = gguf_init_empty();
     if (!out) {
         log_error("%s: out of memory", path_model);
         return;

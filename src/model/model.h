@@ -143,6 +143,7 @@ struct name_index {                             /* tensors of all parts, by name
 bool keys_read(struct llama_model *m);                              /* fills m->arch (given its name's key) and m->h */
 bool weights_find(struct llama_model *m, const struct name_index *index);   /* fills m->layers and m->t, types checked */
 const char *model_file_name(const struct llama_model *m);
+const char *model_lacks(const struct llama_model *m);               /* why nothing can be computed with it; NULL: all is there */
 bool weight_type_fits(const struct llama_model *m, struct ggml_tensor *t, enum tensor_use use);
 struct llama_model *model_open(const char *path);                   /* its files, and nothing read of them but the headers */
 /* One file alone, by its path or as a stream, likewise; model_place then gives its tensors their data, mapped where possible. */

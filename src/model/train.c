@@ -80,8 +80,7 @@ static bool can_train(const struct llama_context *ctx, const struct llama_model 
     const uint32_t n_batch = c->n_batch < n_ctx_train ? c->n_batch : n_ctx_train;
     if (m != ctx->model)                                   return refuse(ctx, "the context is of another model");
     if ((unsigned) p->optimizer_type >= GGML_OPT_OPTIMIZER_TYPE_COUNT) return refuse(ctx, "no such optimizer");
-    if (m->vocab_only)                                     return refuse(ctx, "only the vocabulary was loaded");
-    if (m->no_alloc)                                       return refuse(ctx, "only sizes were asked for");
+    if (model_lacks(m))                                    return refuse(ctx, model_lacks(m));
     if (m->bytes_mapped)                                   return refuse(ctx, "its weights are a mapped file (LLAMA_LOAD_MODE_NONE reads them)");
     if (n_ctx_train > INT32_MAX || n_ctx_train % n_batch || c->n_ctx % n_batch) return refuse(ctx, "the context is no multiple of n_batch");
     if (n_batch % (c->n_ubatch < n_batch ? c->n_ubatch : n_batch)) return refuse(ctx, "n_batch is no multiple of n_ubatch");
@@ -142,10 +141,7 @@ static bool part_run(struct pass *p, int32_t first, int32_t at) {
     const struct graph *g = &ctx->graph;
     struct graph_shape shape = { .n_tokens = t->n_ubatch, .n_outputs = t->n_ubatch, .causal = llama_get_causal_attn(ctx) };
     if (!memory_place(&ctx->memory, &ctx->batch, first, t->n_ubatch)) return refuse(ctx, "no room in the KV cache");
-    for (int i = 0; i < KV_CACHES; i++) {
-        const struct kv_cells *c = &ctx->memory.cache[i].cells;
-        shape.n_kv[i] = c->n ? kv_extent(c) : 0;
-    }
+    for (int i = 0; i < KV_CACHES; i++) shape.n_kv[i] = kv_extent(&ctx->memory.cache[i].cells);
     if (!graph_build_training(ctx, &shape)) return refuse(ctx, "out of memory");
     graph_threads(ctx, t->n_ubatch);
     ggml_opt_prepare_alloc(t->opt, g->ctx, g->gf, g->tokens, ggml_graph_node(g->gf, -1));
