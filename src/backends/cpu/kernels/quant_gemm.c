@@ -1,6 +1,6 @@
 /* Many columns times rows of quantised weights. ROW_BLOCK rows are unpacked piece by piece (PIECE elements of k) into panels
  * that stay in the first cache, all columns are taken past a piece tile by tile, and the accumulators of all columns wait in
- * the scratch meanwhile:  | panels | acc [tiles][panels][TILE_COLUMNS][PANEL_ROWS] |. */
+ * the scratch meanwhile:  | panels | sums of a block | acc [tiles][panels][TILE_COLUMNS][PANEL_ROWS] |. */
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ enum {
 
 /* One way to lay out panels and tiles; quant_tile.h draws it and instantiates them. */
 struct shape {
-    void (*tile)(int blocks, const uint8_t *panel, const uint8_t *tile, float *acc);
+    void (*tile)(int blocks, const uint8_t *panel, const uint8_t *tile, float *acc, int32_t *kept);
     int  block, group, span, offset, parts;
     bool wide, paired, scaled, min;
     int  panel_size, tile_size;                 /* bytes of a block */
@@ -116,7 +116,7 @@ static void tile_sums(int group, const int16_t (*sums)[16], uint32_t *out) {
 static void tile_fine(const struct shape *s, const int16_t (*fine)[8], int groups, uint32_t *out) {
     for (int g = 0; g < groups; g++, out += TILE_COLUMNS) {
         for (int c = 0; c < TILE_COLUMNS; c++) {
-            out[c] = s->scaled ? (uint32_t) (fine[c][g] - 1)*PANEL_ROWS :
+            out[c] = s->scaled ? (uint32_t) (fine[c][g] - 1)*PANEL_ROWS*4 :
                      s->paired ? (uint16_t) fine[c][0] | (uint32_t) (uint16_t) fine[c][1] << 16 : (uint32_t) scale_word(fine[c][g]);
         }
     }
@@ -204,7 +204,8 @@ static void gemm_rows(const struct shape *s, read_codes_t *read, int64_t k, int6
     const int64_t blocks = k/s->block, pieces = (blocks*s->block + PIECE - 1)/PIECE;
     const int     piece = pieces ? (int) ((blocks + pieces - 1)/pieces) : 0;        /* all of about the same size */
     const size_t  panel_size = (size_t) (piece*s->panel_size);
-    float        *acc = (float *) (void *) (scratch + PANELS*panel_size);
+    int32_t      *kept = (int32_t *) (void *) (scratch + PANELS*panel_size);
+    float        *acc = (float *) (void *) (kept + TILE_ACC);
     const void   *row[ROW_BLOCK];
     for (int64_t r = 0; r < ROW_BLOCK; r++) row[r] = w + (size_t) (r < rows ? r : rows - 1)*stride;
     memset(acc, 0, sizeof *acc*(size_t) (n_tiles*n_panels*TILE_ACC));
@@ -216,7 +217,9 @@ static void gemm_rows(const struct shape *s, read_codes_t *read, int64_t k, int6
             const uint8_t *tile = (const uint8_t *) tiles + (size_t) t*tile_stride + (size_t) b*(size_t) s->tile_size;
             const int left = columns - t*TILE_COLUMNS, n_columns = left < TILE_COLUMNS ? left : TILE_COLUMNS;
             if (last) ask_tile(rows, n_columns, y + t*TILE_COLUMNS, i);
-            for (int p = 0; p < n_panels; p++) s->tile(n, scratch + (size_t) p*panel_size, tile, acc + (t*n_panels + p)*TILE_ACC);
+            for (int p = 0; p < n_panels; p++) {
+                s->tile(n, scratch + (size_t) p*panel_size, tile, acc + (t*n_panels + p)*TILE_ACC, kept);
+            }
             if (last) store_tile(acc + t*n_panels*TILE_ACC, rows, n_columns, y + t*TILE_COLUMNS, i);
         }
     }
@@ -232,7 +235,7 @@ static void gemm(const struct shape *s, read_codes_t *read, int64_t k, int64_t r
 
 static size_t gemm_scratch(int64_t k) {
     (void) k;
-    return PANELS*PANEL_SIZE_MAX + sizeof(float)*TILES_MAX*PANELS*TILE_ACC;
+    return PANELS*PANEL_SIZE_MAX + sizeof(float)*(1 + TILES_MAX*PANELS)*TILE_ACC;
 }
 
 /* ---- shapes ---- */

@@ -20,8 +20,11 @@
  * (scales and pairs of minimums and of sums of activations in blocks of 256 only; WIDE codes are int16 in pairs, [BLOCK/2][..][2],
  * with the fine scales in those of tiles). A scale is applied after SPAN elements: as many as the sums of the instruction set
  * have room for. It is to be multiplied by a fine one: so that it need not be, the panel has it FINE_MOST times, and `fine` says
- * which one, as an offset. Blocks of 32 have no scales, `fine` is the factor itself; where sums are pairs of 16 bits the first
- * of each is of the first half, the second of the second half (vb_paired), and so are the factors. */
+ * which one, as an offset in bytes. Blocks of 32 have no scales, `fine` is the factor itself; where sums are pairs of 16 bits the
+ * first of each is of the first half, the second of the second half (vb_paired), and so are the factors.
+ *
+ * KEPT: the sums of a block wait in memory while those of a span are in registers, where there are not enough for both. A compiler
+ * that has to find that out keeps two copies of them. */
 
 #if SUM_BITS == 0
 #undef  OFFSET
@@ -32,6 +35,7 @@
 #define SCALED (BLOCK == 256 && !WIDE)
 #define PAIRED (BLOCK == 32 && !WIDE && PARTS == 1 && SUM_BITS == 16)
 #define STEP   (WIDE ? 2 : 4)           /* elements a dword holds */
+#define KEPT   (SUMS_KEPT && SCALED)
 
 enum {
     S(SPAN)     = WIDE ? (BLOCK == 32 ? 32 : 16) : PAIRED ? 2*PRODUCTS : SUM_BITS == 16 ? (2*PRODUCTS < GROUP ? 2*PRODUCTS : GROUP)
@@ -60,15 +64,23 @@ static inline void S(four)(const uint8_t *w, const uint8_t *a, tv sum[TILE_VECTO
     }
 }
 
+static inline tv S(isum)(tv isum[TILE_VECTORS][TILE_COLUMNS], const int32_t *kept, int v, int c) {
+    return KEPT ? t_load(kept + (c*TILE_VECTORS + v)*LANES) : isum[v][c];
+}
+static inline void S(set_isum)(tv isum[TILE_VECTORS][TILE_COLUMNS], int32_t *kept, int v, int c, tv x) {
+    if (KEPT) t_store(kept + (c*TILE_VECTORS + v)*LANES, x);
+    else      isum[v][c] = x;
+}
+
 /* The exact sums of a part of one block. */
-static inline void S(ints)(const uint8_t *w, const uint8_t *a, int part, tv isum[TILE_VECTORS][TILE_COLUMNS]) {
-    const int32_t *scales = (const int32_t *) (const void *) (w + PANEL_ROWS*(BLOCK/STEP*4));
-    const int32_t *starts = (const int32_t *) (const void *) (a + TILE_COLUMNS*(BLOCK/STEP*4));
-    const int32_t *fine   = starts + (OFFSET ? TILE_COLUMNS*S(SPANS) : 0);
+static inline void S(ints)(const uint8_t *w, const uint8_t *a, int part, tv isum[TILE_VECTORS][TILE_COLUMNS], int32_t *kept) {
+    const uint8_t  *scales = w + PANEL_ROWS*(BLOCK/STEP*4);
+    const uint32_t *starts = (const uint32_t *) (const void *) (a + TILE_COLUMNS*(BLOCK/STEP*4));
+    const uint32_t *fine   = starts + TILE_COLUMNS*((OFFSET ? S(SPANS) : 0) + part*S(FINES)/PARTS);
     (void) scales, (void) starts, (void) fine;
     w += part*(S(SPANS)/PARTS*S(STEPS)*PANEL_ROWS*4), a += part*(S(SPANS)/PARTS*S(STEPS)*TILE_COLUMNS*4);
     for (int v = 0; v < TILE_VECTORS; v++) {
-        for (int c = 0; c < TILE_COLUMNS; c++) isum[v][c] = t_zero();
+        for (int c = 0; c < TILE_COLUMNS; c++) S(set_isum)(isum, kept, v, c, t_zero());
     }
     for (int s = part*S(SPANS)/PARTS; s < (part + 1)*S(SPANS)/PARTS; s++) {
         tv sum[TILE_VECTORS][TILE_COLUMNS];
@@ -83,14 +95,12 @@ static inline void S(ints)(const uint8_t *w, const uint8_t *a, int part, tv isum
         if (S(STEPS) > 12) S(four)(w + 12*PANEL_ROWS*4, a + 12*TILE_COLUMNS*4, sum);
         w += S(STEPS)*PANEL_ROWS*4, a += S(STEPS)*TILE_COLUMNS*4;
         for (int c = 0; c < TILE_COLUMNS; c++) {
-#if SCALED
-            const int32_t *scale = scales + s*S(SPAN)/GROUP*FINE_MOST*PANEL_ROWS + fine[s*S(SPAN)/S(FINE)*TILE_COLUMNS + c];
-#elif !WIDE
-            const tv f = t_all(fine + s*S(SPAN)/S(FINE)*TILE_COLUMNS + c);
+#if !SCALED && !WIDE
+            const tv f = t_all(fine + c);
 #endif
             for (int v = 0; v < TILE_VECTORS; v++) {
 #if SCALED
-                isum[v][c] = t_scale(isum[v][c], sum[v][c], t_load(scale + v*LANES));
+                S(set_isum)(isum, kept, v, c, t_scale(S(isum)(isum, kept, v, c), sum[v][c], t_load(scales + fine[c] + v*LANES*4)));
 #elif WIDE
                 isum[v][c] = sum[v][c];
 #elif PRODUCTS || SUM_BITS == 0
@@ -100,36 +110,41 @@ static inline void S(ints)(const uint8_t *w, const uint8_t *a, int part, tv isum
 #endif
             }
         }
+        if ((s + 1)*S(SPAN)%GROUP == 0)   scales += FINE_MOST*PANEL_ROWS*4;
+        if ((s + 1)*S(SPAN)%S(FINE) == 0) fine   += TILE_COLUMNS;
     }
 }
 
 #if SCALED && MIN
-static inline tf S(less_min)(const uint8_t *w, const uint8_t *a, int v, int c, tf acc) {
+static inline tf S(msum)(const uint8_t *w, const uint8_t *a, int v, int c) {
     const uint8_t *wm = w + PANEL_ROWS*(BLOCK/STEP*4 + BLOCK/GROUP*FINE_MOST*4) + v*LANES*4;
     const uint8_t *am = a + TILE_COLUMNS*(BLOCK/STEP*4 + (OFFSET ? S(SPANS)*4 : 0) + S(FINES)*4) + c*4;
-    const float   *dmin = (const float *) (const void *) (wm + PANEL_ROWS*(S(PAIRS)*4 + 4));
-    const float   *d_a  = (const float *) (const void *) (am + TILE_COLUMNS*S(PAIRS)*4);
     tv msum = t_zero();
     for (int p = 0; p < S(PAIRS); p++) msum = t_pairs(msum, t_load(wm + p*PANEL_ROWS*4), t_all(am + p*TILE_COLUMNS*4));
-    return tf_fnma(tf_mul(tf_load(dmin), tf_at(d_a)), tf_from_ints(msum), acc);
+    return tf_from_ints(msum);
 }
 #endif
 
-static void S(tile)(int blocks, const uint8_t *w, const uint8_t *a, float *acc) {
+/* Factors are read before the first sum is stored, which might be where they are for all that a compiler knows. */
+static void S(tile)(int blocks, const uint8_t *w, const uint8_t *a, float *acc, int32_t *kept) {
     for (int b = 0; b < blocks; b++, w += S(PANEL), a += S(TILE)) {
         const float *d   = (const float *) (const void *) (w + S(PANEL) - PANEL_ROWS*(PARTS*4 + MIN*4));
         const float *d_a = (const float *) (const void *) (a + S(TILE) - TILE_COLUMNS*(4 + (!SCALED && MIN)*4));
         for (int part = 0; part < PARTS; part++, d += PANEL_ROWS) {
             tv isum[TILE_VECTORS][TILE_COLUMNS];
-            S(ints)(w, a, part, isum);
+            tf d_w[TILE_VECTORS], m_w[TILE_VECTORS];
+            S(ints)(w, a, part, isum, kept);
+            for (int v = 0; v < TILE_VECTORS; v++) d_w[v] = tf_load(d + v*LANES), m_w[v] = tf_load(d + MIN*PANEL_ROWS + v*LANES);
             for (int c = 0; c < TILE_COLUMNS; c++) {
+                const tf d_c = tf_at(d_a + c), m_c = tf_at(d_a + (!SCALED && MIN)*TILE_COLUMNS + c);
+                (void) m_w, (void) m_c;
                 for (int v = 0; v < TILE_VECTORS; v++) {
                     float *at = acc + (c*TILE_VECTORS + v)*LANES;
-                    tf sum = tf_fma(tf_mul(tf_load(d + v*LANES), tf_at(d_a + c)), tf_from_ints(isum[v][c]), tf_load(at));
+                    tf sum = tf_fma(tf_mul(d_w[v], d_c), tf_from_ints(S(isum)(isum, kept, v, c)), tf_load(at));
 #if SCALED && MIN
-                    sum = S(less_min)(w, a, v, c, sum);
+                    sum = tf_fnma(tf_mul(m_w[v], d_c), S(msum)(w, a, v, c), sum);
 #elif MIN
-                    sum = tf_fma(tf_load(d + PANEL_ROWS + v*LANES), tf_at(d_a + TILE_COLUMNS + c), sum);
+                    sum = tf_fma(m_w[v], m_c, sum);
 #endif
                     tf_store(at, sum);
                 }
@@ -151,6 +166,7 @@ static void S(prepare)(int64_t k, int n, const float *const *x, void *tile) { pr
 #undef SCALED
 #undef PAIRED
 #undef STEP
+#undef KEPT
 #undef SHAPE
 #undef BLOCK
 #undef GROUP

@@ -358,6 +358,7 @@ enum { LANES = 8, TILE_VECTORS = 2, TILE_COLUMNS = 6 };
 #define SUM_BITS    16          /* of the sums of products, which pair up neighbours; 32: four of them; 0: no limit */
 #define BYTES_WIDE  1           /* signed bytes stand as int16 */
 #define BYTES_START 0           /* or have this added */
+#define SUMS_KEPT   1           /* sums of a block wait in memory */
 
 typedef __m256i tv;             /* panel bytes, int32 lanes, or pairs of 16-bit sums */
 typedef __m256  tf;

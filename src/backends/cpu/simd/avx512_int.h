@@ -7,6 +7,7 @@
 #include "avx2_int.h"
 
 enum { LANES = 16, TILE_VECTORS = 2, TILE_COLUMNS = 6 };
+#define SUMS_KEPT   0
 
 typedef __m512i tv;
 typedef __m512  tf;

@@ -236,6 +236,7 @@ static inline void vb_floats(vb u, float d, float m, float *y) { floats_16(u.a, 
 
 enum { LANES = 4, TILE_VECTORS = 4, TILE_COLUMNS = 4 };
 #define SUM_BITS    0
+#define SUMS_KEPT   0
 #define BYTES_WIDE  0
 #define BYTES_START 0
 #define WIDE_SCALED 0
