@@ -11,24 +11,27 @@
 
 #ifdef READS_CODES
 
-/* bytes: the codes of block w; factor and minimum: floats of it. */
+/* bytes: the codes of block w; factor: a float of it; minimum: puts the other one where it belongs. */
 #define READ_32(tag, bytes, factor, minimum)                                                             \
     static void read_##tag(const void *row, int64_t first, int n, struct codes *c) {                    \
         const block_##tag *w = (const block_##tag *) row + first;                                       \
         for (int i = 0; i < n; i++, w++) {                                                              \
             vb_store(c->q + 32*i, bytes);                                                               \
-            c->d[i] = factor, c->dmin[i] = minimum;                                                      \
+            c->d[i*c->step] = factor;                                                                   \
+            minimum;                                                                                    \
         }                                                                                               \
     }
 #define LESS(n, bytes) vb_sub(bytes, vb_set(n))
 #define HALF(h)        float_of_half(h)
-READ_32(q4_0,   LESS( 8, codes_q4_0(w)),  HALF(w->d), 0.0f)
-READ_32(q4_1,   codes_q4_1(w),            HALF(w->d), HALF(w->m))
-READ_32(q5_0,   LESS(16, codes_q5_0(w)),  HALF(w->d), 0.0f)
-READ_32(q5_1,   codes_q5_1(w),            HALF(w->d), HALF(w->m))
-READ_32(q8_0,   codes_q8_0(w),            HALF(w->d), 0.0f)
-READ_32(iq4_nl, codes_iq4_nl(w),          HALF(w->d), 0.0f)
-READ_32(mxfp4,  LESS(12, codes_mxfp4(w)), power_of_2(w->e - 128), 0.0f)
+#define NONE           (void) 0
+#define MINIMUM(h, i)  c->dmin[(i)*c->step] = HALF(h)
+READ_32(q4_0,   LESS( 8, codes_q4_0(w)),  HALF(w->d), NONE)
+READ_32(q4_1,   codes_q4_1(w),            HALF(w->d), MINIMUM(w->m, i))
+READ_32(q5_0,   LESS(16, codes_q5_0(w)),  HALF(w->d), NONE)
+READ_32(q5_1,   codes_q5_1(w),            HALF(w->d), MINIMUM(w->m, i))
+READ_32(q8_0,   codes_q8_0(w),            HALF(w->d), NONE)
+READ_32(iq4_nl, codes_iq4_nl(w),          HALF(w->d), NONE)
+READ_32(mxfp4,  LESS(12, codes_mxfp4(w)), power_of_2(w->e - 128), NONE)
 
 /* Parts of longer blocks. */
 #define READ_PARTS(tag, parts, less)                                                                    \
@@ -36,7 +39,7 @@ READ_32(mxfp4,  LESS(12, codes_mxfp4(w)), power_of_2(w->e - 128), 0.0f)
         for (int i = 0; i < n; i++) {                                                                   \
             const block_##tag *w = (const block_##tag *) row + (first + i)/parts;                       \
             vb_store(c->q + 32*i, LESS(less, codes_##tag(w, (int) ((first + i)%parts))));               \
-            c->d[i] = HALF(w->d);                                                                       \
+            c->d[i*c->step] = HALF(w->d);                                                               \
         }                                                                                               \
     }
 READ_PARTS(q1_0, 4, 1)
@@ -47,7 +50,7 @@ static void read_nvfp4(const void *row, int64_t first, int n, struct codes *c) {
         const block_nvfp4 *w = (const block_nvfp4 *) row + (first + i)/2;
         const int part = (int) ((first + i)%2);
         vb_store(c->q + 32*i, codes_nvfp4(w, part));
-        for (int h = 0; h < 2; h++) c->d[2*i + h] = book_e4m3[w->d[2*part + h]];
+        for (int h = 0; h < 2; h++) c->d[i*c->step + h*c->half] = book_e4m3[w->d[2*part + h]];
     }
 }
 
@@ -59,46 +62,49 @@ static void read_nvfp4(const void *row, int64_t first, int n, struct codes *c) {
         (void) n;                                                                                       \
         scales_##tag(w, &s, &m);                                                                        \
         vs_store(c->scale, s), vs_store(c->min, m);                                                     \
-        c->d[0] = factor, c->dmin[0] = minimum;                                                          \
+        c->d[0] = factor;                                                                               \
+        minimum;                                                                                        \
         for (int j = 0; j < 8; j++) vb_store(c->q + 32*j, bytes);                                       \
     }
 #define SIGNED(tag) vb_signed(codes_##tag(w, j), signs_##tag(w, j))
-READ_256(q2_K,    codes_q2_K(w, j),              HALF(w->d), HALF(w->dmin))
-READ_256(q3_K,    LESS( 4, codes_q3_K(w, j)),    HALF(w->d), 0.0f)
-READ_256(q4_K,    codes_q4_K(w, j),              HALF(w->d), HALF(w->dmin))
-READ_256(q5_K,    codes_q5_K(w, j),              HALF(w->d), HALF(w->dmin))
-READ_256(q6_K,    LESS(32, codes_q6_K(w, j)),    HALF(w->d), 0.0f)
-READ_256(tq1_0,   LESS( 1, codes_tq1_0(w, j)),   HALF(w->d), 0.0f)
-READ_256(tq2_0,   LESS( 1, codes_tq2_0(w, j)),   HALF(w->d), 0.0f)
-READ_256(iq4_xs,  codes_iq4_xs(w, j),            HALF(w->d), 0.0f)
-READ_256(iq2_xxs, SIGNED(iq2_xxs),               HALF(w->d)*0.125f, 0.0f)
-READ_256(iq2_xs,  SIGNED(iq2_xs),                HALF(w->d)*0.125f, 0.0f)
-READ_256(iq2_s,   SIGNED(iq2_s),                 HALF(w->d)*0.125f, 0.0f)
-READ_256(iq3_xxs, SIGNED(iq3_xxs),               HALF(w->d)*0.25f,  0.0f)
-READ_256(iq3_s,   SIGNED(iq3_s),                 HALF(w->d), 0.0f)
-READ_256(iq1_s,   LESS( 9, codes_iq1_s(w, j)),   HALF(w->d)*0.125f, 0.0f)
-READ_256(iq1_m,   LESS( 9, codes_iq1_m(w, j)),   HALF(half_iq1_m(w))*0.125f, 0.0f)
+READ_256(q2_K,    codes_q2_K(w, j),              HALF(w->d), MINIMUM(w->dmin, 0))
+READ_256(q3_K,    LESS( 4, codes_q3_K(w, j)),    HALF(w->d), NONE)
+READ_256(q4_K,    codes_q4_K(w, j),              HALF(w->d), MINIMUM(w->dmin, 0))
+READ_256(q5_K,    codes_q5_K(w, j),              HALF(w->d), MINIMUM(w->dmin, 0))
+READ_256(q6_K,    LESS(32, codes_q6_K(w, j)),    HALF(w->d), NONE)
+READ_256(tq1_0,   LESS( 1, codes_tq1_0(w, j)),   HALF(w->d), NONE)
+READ_256(tq2_0,   LESS( 1, codes_tq2_0(w, j)),   HALF(w->d), NONE)
+READ_256(iq4_xs,  codes_iq4_xs(w, j),            HALF(w->d), NONE)
+READ_256(iq2_xxs, SIGNED(iq2_xxs),               HALF(w->d)*0.125f, NONE)
+READ_256(iq2_xs,  SIGNED(iq2_xs),                HALF(w->d)*0.125f, NONE)
+READ_256(iq2_s,   SIGNED(iq2_s),                 HALF(w->d)*0.125f, NONE)
+READ_256(iq3_xxs, SIGNED(iq3_xxs),               HALF(w->d)*0.25f, NONE)
+READ_256(iq3_s,   SIGNED(iq3_s),                 HALF(w->d), NONE)
+READ_256(iq1_s,   LESS( 9, codes_iq1_s(w, j)),   HALF(w->d)*0.125f, NONE)
+READ_256(iq1_m,   LESS( 9, codes_iq1_m(w, j)),   HALF(half_iq1_m(w))*0.125f, NONE)
 
 /* ---- rows of floats ---- */
 
 /* What src/quant unpacks: d*scale is exact, so is its product with the code, or rounded once. */
 static void floats_256(read_codes_t *read, bool min, const void *x, float *y, int64_t n) {
-    struct codes c;
+    float factor, minimum;
+    struct codes c = { .d = &factor, .dmin = &minimum };
     for (int64_t b = 0; b < n/256; b++) {
         read(x, b, 1, &c);
         for (int g = 0; g < 16; g++, y += 16) {
-            const float d = c.d[0]*(float) c.scale[g%2*8 + g/2], m = min ? c.dmin[0]*(float) c.min[g%2*8 + g/2] : 0.0f;
+            const float d = factor*(float) c.scale[g%2*8 + g/2], m = min ? minimum*(float) c.min[g%2*8 + g/2] : 0.0f;
             for (int i = 0; i < 16; i++) y[i] = d*(float) c.q[16*g + i] - m;
         }
     }
 }
 static void floats_32(read_codes_t *read, int halves, const void *x, float *y, int64_t n) {
-    struct codes c;
+    float factors[16];
+    struct codes c = { .d = factors, .step = 2, .half = 1 };
     for (int64_t b = 0; b < n/32; b += 8) {
         const int blocks = n/32 - b < 8 ? (int) (n/32 - b) : 8;
         read(x, b, blocks, &c);
         for (int h = 0; h < 2*blocks; h++, y += 16) {
-            const float d = c.d[halves ? h : h/2];
+            const float d = factors[halves ? h : h/2*2];
             for (int i = 0; i < 16; i++) y[i] = d*(float) c.q[16*h + i];
         }
     }

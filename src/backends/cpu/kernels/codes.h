@@ -12,8 +12,10 @@
 struct codes {
     _Alignas(32) int8_t q[QK_K];            /* in the order of elements, from -127 */
     _Alignas(32) int16_t scale[16], min[16];    /* blocks of 256: of groups of 16, those of even groups first */
-    float d[16];                            /* of each block; of each half of a block of 32 in NVFP4 */
-    float dmin[8];                          /* of each block */
+    /* where to put the factors of blocks: those of the next one are `step` floats behind, of the second half of a block of 32 in
+     * NVFP4 `half` floats */
+    float *d, *dmin;
+    int step, half;
 };
 
 /* Reads n blocks of the row beginning at block `first`: of 32 elements up to 8, of 256 one. */

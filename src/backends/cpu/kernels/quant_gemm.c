@@ -30,10 +30,39 @@ struct shape {
 
 /* ---- panels ---- */
 
-/* Scales and minimums of row r, from where they begin. */
-static void panel_scales(const int16_t s[16], int groups, uint8_t *at, int r) {
+/* Sixteen numbers of each of eight rows (struct codes), neighbours a dword, by columns of dwords. */
+static void eight_columns(const int16_t *const rows[8], uint32_t columns[8][8]) {
+    vb u[8];
+    for (int i = 0; i < 8; i++) u[i] = vb_load(rows[i]);
+    transpose_dwords(u, (uint8_t *) columns[0], sizeof columns[0]);
+}
+/* Number g of each row, of `groups` that a block has. */
+static void column_of(const uint32_t columns[8][8], int groups, int g, int16_t out[8]) {
+    const int lane = groups == 8 ? g : g%2*8 + g/2;
+    for (int i = 0; i < 8; i++) out[i] = (int16_t) (columns[lane/2][i] >> lane%2*16);
+}
+/* Scales and minimums of eight rows from row r on, from where they begin. */
+static void panel_scales(const struct codes c[8], int groups, uint8_t *at, int r) {
+    _Alignas(32) uint32_t columns[8][8];
+    const int16_t *const rows[8] = { c[0].scale, c[1].scale, c[2].scale, c[3].scale, c[4].scale, c[5].scale, c[6].scale, c[7].scale };
     int32_t *out = (int32_t *) (void *) at + r;
-    for (int g = 0; g < groups; g++) out[g*FINE_MOST*PANEL_ROWS] = scale_word(groups == 8 ? s[g] : s[g%2*8 + g/2]);
+    eight_columns(rows, columns);
+    for (int g = 0; g < groups; g++, out += FINE_MOST*PANEL_ROWS) {
+        int16_t s[8];
+        column_of(columns, groups, g, s);
+        for (int i = 0; i < 8; i++) out[i] = scale_word(s[i]);
+    }
+}
+static void panel_mins(const struct codes c[8], int groups, uint8_t *at, int r) {
+    _Alignas(32) uint32_t columns[8][8];
+    const int16_t *const rows[8] = { c[0].min, c[1].min, c[2].min, c[3].min, c[4].min, c[5].min, c[6].min, c[7].min };
+    uint32_t *out = (uint32_t *) (void *) at + r;
+    eight_columns(rows, columns);
+    for (int p = 0; p < groups/2; p++, out += PANEL_ROWS) {
+        int16_t first[8], last[8];
+        column_of(columns, groups, 2*p, first), column_of(columns, groups, 2*p + 1, last);
+        for (int i = 0; i < 8; i++) out[i] = (uint16_t) first[i] | (uint32_t) (uint16_t) last[i] << 16;
+    }
 }
 /* The scales of all rows times 2, 3, .. FINE_MOST. */
 static void panel_fine(int groups, uint8_t *at) {
@@ -43,13 +72,6 @@ static void panel_fine(int groups, uint8_t *at) {
             tv times = scale;
             for (int f = 1; f < FINE_MOST; f++) t_store(at + f*PANEL_ROWS*4 + v, times = t_plus(times, scale));
         }
-    }
-}
-static void panel_mins(const int16_t m[16], int groups, uint8_t *at, int r) {
-    uint32_t *out = (uint32_t *) (void *) at + r;
-    for (int p = 0; p < groups/2; p++) {
-        const int16_t first = groups == 8 ? m[2*p] : m[p], last = groups == 8 ? m[2*p + 1] : m[8 + p];
-        out[p*PANEL_ROWS] = (uint16_t) first | (uint32_t) (uint16_t) last << 16;
     }
 }
 
@@ -74,25 +96,23 @@ static void panel_codes(const struct shape *s, const struct codes c[8], int j, u
 static void panel_eight(const struct shape *s, const struct codes c[8], int groups, int r, uint8_t *panel) {
     const int per_block = s->block/32, group_size = PANEL_ROWS*(s->wide ? 64 : 32), n = 256/s->group;
     for (int j = 0; j < groups; j++) panel_codes(s, c, j, panel + j/per_block*s->panel_size + j%per_block*group_size + r*4);
-    for (int i = 0; i < 8; i++) {
-        if (s->scaled)           panel_scales(c[i].scale, n, panel + PANEL_ROWS*256, r + i);
-        if (s->scaled && s->min) panel_mins(c[i].min, n, panel + PANEL_ROWS*(256 + n*FINE_MOST*4), r + i);
-        for (int b = 0; b < groups/per_block; b++) {
-            float *d = (float *) (void *) (panel + (b + 1)*s->panel_size) - (s->parts + s->min)*PANEL_ROWS + r + i;
-            for (int p = 0; p < s->parts; p++) d[p*PANEL_ROWS] = c[i].d[b*s->parts + p];
-            if (s->min) d[PANEL_ROWS] = c[i].dmin[b];
-        }
-    }
+    if (s->scaled)           panel_scales(c, n, panel + PANEL_ROWS*256, r);
+    if (s->scaled && s->min) panel_mins(c, n, panel + PANEL_ROWS*(256 + n*FINE_MOST*4), r);
 }
 
 /* n blocks of PANEL_ROWS rows beginning at block `first`. */
 static void fill_panel(const struct shape *s, read_codes_t *read, int n, const void *const *rows, int64_t first, uint8_t *panel) {
     const int most = 256/s->block;
     struct codes c[8];
+    for (int i = 0; i < 8; i++) c[i].step = s->panel_size/4, c[i].half = PANEL_ROWS;
     for (int b = 0; b < n; b += most, panel += most*s->panel_size) {
         const int m = n - b < most ? n - b : most;
+        float *const factors = (float *) (void *) (panel + s->panel_size) - (s->parts + s->min)*PANEL_ROWS;
         for (int r = 0; r < PANEL_ROWS; r += 8) {
-            for (int i = 0; i < 8; i++) read(rows[r + i], first + b, m, &c[i]);
+            for (int i = 0; i < 8; i++) {
+                c[i].d = factors + r + i, c[i].dmin = c[i].d + PANEL_ROWS;
+                read(rows[r + i], first + b, m, &c[i]);
+            }
             panel_eight(s, c, m*s->block/32, r, panel);
         }
         if (s->scaled) panel_fine(256/s->group, panel + PANEL_ROWS*256);
