@@ -37,7 +37,7 @@ static void eight_columns(const int16_t *const rows[8], uint32_t columns[8][8]) 
     transpose_dwords(u, (uint8_t *) columns[0], sizeof columns[0]);
 }
 /* Number g of each row, of `groups` that a block has. */
-static void column_of(const uint32_t columns[8][8], int groups, int g, int16_t out[8]) {
+static void column_of(uint32_t columns[8][8], int groups, int g, int16_t out[8]) {
     const int lane = groups == 8 ? g : g%2*8 + g/2;
     for (int i = 0; i < 8; i++) out[i] = (int16_t) (columns[lane/2][i] >> lane%2*16);
 }
@@ -198,6 +198,26 @@ static void prepare(const struct shape *s, int64_t k, int n, const float *const 
 
 /* ---- products ---- */
 
+/* Weights of the next piece, a share of them for each tile: memory answers while tiles are computed. What lies between rows that
+ * are not dense is taken for a part of them. */
+struct ahead { const char *w; size_t stride, size; int64_t rows; };
+static void ask_ahead(const struct ahead *a, int t, int n_tiles) {
+    for (int64_t r = t*a->rows/n_tiles; r < (t + 1)*a->rows/n_tiles; r++) {
+        for (size_t at = 0; at < a->size + 63; at += 64) prefetch(a->w + (size_t) r*a->stride + at);
+    }
+}
+/* The piece from block b on of the first ROW_BLOCK of `left` rows, or where they have no more, the first one of the next rows. */
+static struct ahead weights_ahead(int64_t b, int64_t blocks, int piece, int64_t left, const char *w, size_t stride) {
+    struct ahead a = { .w = w, .stride = stride };
+    if (blocks == 0) return a;
+    a.size = stride*(size_t) piece/(size_t) blocks;
+    if (a.size > 2*PIECE) a.size = 2*PIECE;
+    if      (b < blocks)       a.rows = left,             a.w += stride*(size_t) b/(size_t) blocks;
+    else if (left > ROW_BLOCK) a.rows = left - ROW_BLOCK, a.w += ROW_BLOCK*stride;
+    if (a.rows > ROW_BLOCK) a.rows = ROW_BLOCK;
+    return a;
+}
+
 /* Columns lie far apart: what will be written there is asked for while it is computed. */
 static void ask_tile(int64_t rows, int columns, float *const *y, int64_t i) {
     for (int c = 0; c < columns; c++) {
@@ -217,9 +237,10 @@ static void store_tile(const float *acc, int64_t rows, int columns, float *const
     }
 }
 
-/* At most ROW_BLOCK rows beginning at row i of y. */
-static void gemm_rows(const struct shape *s, read_codes_t *read, int64_t k, int64_t rows, const char *w, size_t stride,
-                      int columns, const char *tiles, size_t tile_stride, float *const *y, int64_t i, uint8_t *scratch) {
+/* Of `left` rows the first ROW_BLOCK, which begin at row i of y. */
+static void gemm_rows(const struct shape *s, read_codes_t *read, int64_t k, int64_t left, const char *w, size_t stride, int columns,
+                      const char *tiles, size_t tile_stride, float *const *y, int64_t i, uint8_t *scratch) {
+    const int64_t rows = left < ROW_BLOCK ? left : ROW_BLOCK;
     const int     n_tiles = (columns + TILE_COLUMNS - 1)/TILE_COLUMNS, n_panels = (int) ((rows + PANEL_ROWS - 1)/PANEL_ROWS);
     const int64_t blocks = k/s->block, pieces = (blocks*s->block + PIECE - 1)/PIECE;
     const int     piece = pieces ? (int) ((blocks + pieces - 1)/pieces) : 0;        /* all of about the same size */
@@ -232,10 +253,12 @@ static void gemm_rows(const struct shape *s, read_codes_t *read, int64_t k, int6
     for (int64_t b = 0; b < blocks || b == 0; b += piece ? piece : 1) {
         const int n = blocks - b < piece ? (int) (blocks - b) : piece;
         const bool last = b + n >= blocks;
+        const struct ahead ahead = weights_ahead(b + n, blocks, piece, left, w, stride);
         for (int p = 0; p < n_panels; p++) fill_panel(s, read, n, row + p*PANEL_ROWS, b, scratch + (size_t) p*panel_size);
         for (int t = 0; t < n_tiles; t++) {
             const uint8_t *tile = (const uint8_t *) tiles + (size_t) t*tile_stride + (size_t) b*(size_t) s->tile_size;
-            const int left = columns - t*TILE_COLUMNS, n_columns = left < TILE_COLUMNS ? left : TILE_COLUMNS;
+            const int n_columns = columns - t*TILE_COLUMNS < TILE_COLUMNS ? columns - t*TILE_COLUMNS : TILE_COLUMNS;
+            ask_ahead(&ahead, t, n_tiles);
             if (last) ask_tile(rows, n_columns, y + t*TILE_COLUMNS, i);
             for (int p = 0; p < n_panels; p++) {
                 s->tile(n, scratch + (size_t) p*panel_size, tile, acc + (t*n_panels + p)*TILE_ACC, kept);
@@ -248,8 +271,7 @@ static void gemm_rows(const struct shape *s, read_codes_t *read, int64_t k, int6
 static void gemm(const struct shape *s, read_codes_t *read, int64_t k, int64_t rows, const void *w, size_t stride,
                  int columns, const void *tiles, size_t tile_stride, float *const *y, void *scratch) {
     for (int64_t i = 0; i < rows; i += ROW_BLOCK) {
-        gemm_rows(s, read, k, rows - i < ROW_BLOCK ? rows - i : ROW_BLOCK, (const char *) w + (size_t) i*stride, stride,
-                  columns, tiles, tile_stride, y, i, scratch);
+        gemm_rows(s, read, k, rows - i, (const char *) w + (size_t) i*stride, stride, columns, tiles, tile_stride, y, i, scratch);
     }
 }
 

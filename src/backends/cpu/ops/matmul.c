@@ -29,7 +29,8 @@ enum {
     GEMM_MIN      = 5,          /* columns of a slice from which a gemm pays */
     PRIVATE_MAX   = 8192,       /* elements of activations that every worker prepares for itself */
     WARM_BYTES    = 4096,       /* of a piece that are asked for before it is begun */
-    CHUNK_BYTES   = 32768       /* weights that several columns are taken past while they are in the cache */
+    CHUNK_BYTES   = 32768,      /* weights that several columns are taken past while they are in the cache */
+    GEMM_BLOCKS   = 4           /* of ROW_BLOCK_MIN rows that a gemm takes at once: it asks for the weights of one during the one before */
 };
 
 struct matmul {
@@ -345,9 +346,10 @@ static struct pieces all_pieces(const struct group *g, const struct area *a) {
 /* Blocks of the next piece. Each worker's share is read in as few pieces as may be, since memory answers slowly at first: a round
  * gives each three quarters of what is left for it, and smaller rounds follow, so that all workers end together. Weights that
  * several columns are taken past stay in the cache meanwhile. */
-static int64_t piece_blocks(const struct cpu_task *t, const struct matmul *m, struct pieces *p, int64_t columns) {
+static int64_t piece_blocks(const struct cpu_task *t, const struct matmul *m, const struct area *a, struct pieces *p) {
     const int64_t left = ceil_div(m->rows, ROW_BLOCK_MIN) - p->block, block_bytes = ROW_BLOCK_MIN*(int64_t) m->w->nb[1] + 1;
-    const int64_t most = (columns > 1 ? CHUNK_BYTES : 32*CHUNK_BYTES)/block_bytes;
+    const int64_t bytes = columns_of(m, a, p->slice) > 1 ? CHUNK_BYTES : 32*CHUNK_BYTES;
+    const int64_t most = has_gemm(m, a, p->slice) ? GEMM_BLOCKS : bytes/block_bytes;
     if (p->number % t->nth == 0) p->round = t->nth == 1 ? p->left : 3*p->left/(4*t->nth);
     int64_t n = p->round;
     if (n > most) n = most;
@@ -376,12 +378,11 @@ static struct piece take_piece(const struct cpu_task *t, const struct group *g, 
     task_chunk(t, INT64_MAX, &wanted);
     while (p->left > 0) {
         const struct matmul *m = &g->m[p->set];
-        const int64_t columns = columns_of(m, a, p->slice);
-        if (columns == 0) {
+        if (columns_of(m, a, p->slice) == 0) {
             next_slice(g, p);
             continue;
         }
-        const int64_t n = piece_blocks(t, m, p, columns), i0 = p->block*ROW_BLOCK_MIN, end = i0 + n*ROW_BLOCK_MIN;
+        const int64_t n = piece_blocks(t, m, a, p), i0 = p->block*ROW_BLOCK_MIN, end = i0 + n*ROW_BLOCK_MIN;
         const struct piece piece = { p->set, p->slice, i0, (end < m->rows ? end : m->rows) - i0 };
         p->left -= n, p->block += n;
         if (end >= m->rows) next_slice(g, p);
