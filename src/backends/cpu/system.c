@@ -65,25 +65,25 @@ static bool first_line(const char *path, char *line, int size) {
 /* Cores a quota of `quota` microseconds per `period` is worth, rounded up; INT_MAX without a limit. */
 static int quota_cores(long long quota, long long period) {
     if (quota <= 0 || period <= 0) return INT_MAX;
-    const long long n = (quota + period - 1)/period;
+    const long long n = (quota - 1)/period + 1;
     return n < INT_MAX ? (int) n : INT_MAX;
 }
 
 /* cgroup v2 at one directory: "max 100000" or "200000 100000". */
-static int quota_v2(const char *dir) {
+static int quota_v2(const char *folder, const char *dir) {
     char path[600], line[64];
     long long quota = 0, period = 0;
-    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", dir);
+    snprintf(path, sizeof path, "%s%s/cpu.max", folder, dir);
     if (!first_line(path, line, sizeof line) || sscanf(line, "%lld %lld", &quota, &period) != 2) return INT_MAX;
     return quota_cores(quota, period);
 }
 
-static int quota_v1(const char *mount, const char *dir) {
+static int quota_v1(const char *folder, const char *mount, const char *dir) {
     char path[600], line[64];
     long long value[2];
     static const char *const names[2] = { "cpu.cfs_quota_us", "cpu.cfs_period_us" };
     for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "/sys/fs/cgroup/%s%s/%s", mount, dir, names[i]);
+        snprintf(path, sizeof path, "%s/%s%s/%s", folder, mount, dir, names[i]);
         if (!first_line(path, line, sizeof line) || sscanf(line, "%lld", &value[i]) != 1) return INT_MAX;
     }
     return quota_cores(value[0], value[1]);
@@ -92,22 +92,22 @@ static int quota_v1(const char *mount, const char *dir) {
 static int min_int(int a, int b) { return a < b ? a : b; }
 
 /* The least quota on the way from `dir` up to the root of the hierarchy; `v1` names the controller's mount or is NULL. */
-static int quota_upwards(const char *v1, char *dir) {
+static int quota_upwards(const char *folder, const char *v1, char *dir) {
     int n = INT_MAX;
     for (;;) {
-        n = min_int(n, v1 ? quota_v1(v1, dir) : quota_v2(dir));
+        n = min_int(n, v1 ? quota_v1(folder, v1, dir) : quota_v2(folder, dir));
         char *slash = strrchr(dir, '/');
         if (!slash) return n;
         *slash = 0;
     }
 }
 
-/* Lines of /proc/self/cgroup are "id:controllers:path"; v2 has id 0 and no controllers. Inside a container the path may
+/* Lines of `groups` are "id:controllers:path"; v2 has id 0 and no controllers. Inside a container the path may
  * be that of the host, so the root of what is mounted counts as well. */
-static int quota(void) {
+int system_quota(const char *groups, const char *folder) {
     char line[512];
     int n = INT_MAX;
-    FILE *f = fopen("/proc/self/cgroup", "r");
+    FILE *f = fopen(groups, "r");
     if (!f) return n;
     while (fgets(line, sizeof line, f)) {
         line[strcspn(line, "\n")] = 0;
@@ -115,9 +115,9 @@ static int quota(void) {
         if (!dir) continue;
         *dir++ = 0, controllers++;
         if (!strcmp(dir, "/")) *dir = 0;
-        if (!*controllers)                                                      n = min_int(n, quota_upwards(NULL, dir));
-        else if (!strcmp(controllers, "cpu"))                                   n = min_int(n, quota_upwards("cpu", dir));
-        else if (strstr(controllers, "cpu,") || strstr(controllers, ",cpu"))    n = min_int(n, quota_upwards("cpu,cpuacct", dir));
+        if (!*controllers)                                                      n = min_int(n, quota_upwards(folder, NULL, dir));
+        else if (!strcmp(controllers, "cpu"))                                   n = min_int(n, quota_upwards(folder, "cpu", dir));
+        else if (strstr(controllers, "cpu,") || strstr(controllers, ",cpu"))    n = min_int(n, quota_upwards(folder, "cpu,cpuacct", dir));
     }
     fclose(f);
     return n;
@@ -133,7 +133,7 @@ static int affinity(void) {
 }
 
 int system_cores(void) {
-    const int n = min_int(affinity(), quota());
+    const int n = min_int(affinity(), system_quota("/proc/self/cgroup", "/sys/fs/cgroup"));
     return n < 1 ? 1 : n;
 }
 

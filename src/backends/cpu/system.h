@@ -9,6 +9,9 @@
 #include "ggml.h"
 
 int      system_cores(void);                        /* cores that affinity and the container's CPU quota leave us, >= 1 */
+/* Cores, rounded up, that the CPU quotas of control groups leave, INT_MAX without any: of the groups that a file such as
+ * /proc/self/cgroup names, and all above them, under a folder such as /sys/fs/cgroup. */
+int      system_quota(const char *groups, const char *folder);
 uint64_t system_memory(void);                       /* physical bytes, 0 when unknown */
 void     system_cpu_name(char *name, size_t size);  /* "CPU" when unknown */
 int      system_numa_nodes(void);                   /* memory nodes, >= 1 */
