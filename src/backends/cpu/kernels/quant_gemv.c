@@ -308,7 +308,9 @@ static void gemv(const struct reader *t, int64_t k, int64_t rows, const void *we
 
 #define T iq1_s
 #define BLOCK  256
-#define OFFSET 9
+#define OFFSET 0
+#define OFFSETS 1
+#define NUMBERED 1
 #define MIN    0
 #define SIGNED 0
 #define UNIT   0.125f
@@ -316,6 +318,7 @@ static void gemv(const struct reader *t, int64_t k, int64_t rows, const void *we
 
 #define T iq1_m
 #define BLOCK  256
+#define NUMBERED 1
 #define OFFSET 9
 #define MIN    0
 #define SIGNED 0
@@ -343,6 +346,7 @@ static void gemv(const struct reader *t, int64_t k, int64_t rows, const void *we
 
 #define T iq2_s
 #define BLOCK  256
+#define NUMBERED 1
 #define OFFSET 0
 #define MIN    0
 #define SIGNED 2

@@ -7,6 +7,8 @@
  * and, where it is not what the first lines below say,
  *     PARTS    blocks of activations that one of weights meets,
  *     HALVES   1 when the halves of a block of 32 have a scale each,
+ *     NUMBERED 1 when the numbers of entries are put together first,
+ *     OFFSETS  1 when the second result of scales_<tag> is the scales times what is to be taken from their codes,
  *     UNIT     what the scale d is to be multiplied by,
  *     PLACE, PLACE_T, SCALE(w)   the array of the buffer that keeps the scale of block w, its type, and that scale,
  *     FLOATS   the function that goes on from there. */
@@ -16,6 +18,12 @@
 #endif
 #ifndef HALVES
 #define HALVES 0
+#endif
+#ifndef NUMBERED
+#define NUMBERED 0
+#endif
+#ifndef OFFSETS
+#define OFFSETS 0
 #endif
 #ifndef UNIT
 #define UNIT   1.0f
@@ -41,6 +49,11 @@
 
 #define ROWS    K_JOIN(rows, T)
 #define BLOCK_T K_JOIN(block, T)
+#if NUMBERED
+#define CODES(w, j) K_JOIN(codes, T)(w, at, j)
+#else
+#define CODES(w, j) K_JOIN(codes, T)(w, j)
+#endif
 
 #if HALVES
 static void ROWS(const struct walk *p, const char *from, const int8_t *q, const int16_t *sums, const int16_t *fine, struct piece *out) {
@@ -106,20 +119,26 @@ static void ROWS(const struct walk *p, const char *from, const int8_t *codes, co
             vs s, m;
             K_JOIN(scales, T)(w, &s, &m);
             vi isum = vi_zero();
-#if OFFSET
+#if NUMBERED
+            uint16_t at[32];
+            K_JOIN(numbers, T)(w, at);
+#endif
+#if OFFSETS
+            const vi offset = vi_scaled_sums(m, sums + 16*b);
+#elif OFFSET
             const vi offset = vi_times(vi_scaled_sums(s, sums + 16*b), OFFSET);
 #endif
             s = vs_times(s, fine + 8*b);
             UNROLL for (int j = 0; j < 8; j++) {
 #if SIGNED == 2
-                isum = vi_dot_scaled_signs(isum, K_JOIN(codes, T)(w, j), K_JOIN(signs, T)(w, j), q + 32*j, s, j);
+                isum = vi_dot_scaled_signs(isum, CODES(w, j), K_JOIN(signs, T)(w, j), q + 32*j, s, j);
 #elif SIGNED
-                isum = vi_dot_scaled_signed(isum, K_JOIN(codes, T)(w, j), q + 32*j, s, j);
+                isum = vi_dot_scaled_signed(isum, CODES(w, j), q + 32*j, s, j);
 #else
-                isum = vi_dot_scaled(isum, K_JOIN(codes, T)(w, j), q + 32*j, s, j);
+                isum = vi_dot_scaled(isum, CODES(w, j), q + 32*j, s, j);
 #endif
             }
-#if OFFSET
+#if OFFSET || OFFSETS
             isum = vi_sub(isum, offset);
 #endif
             vi_store(out->isum[b][r], isum);
@@ -141,6 +160,7 @@ static void K_JOIN(gemv, T)(int64_t k, int64_t rows, const void *weights, size_t
 
 #undef ROWS
 #undef BLOCK_T
+#undef CODES
 #undef T
 #undef BLOCK
 #undef OFFSET
@@ -148,6 +168,8 @@ static void K_JOIN(gemv, T)(int64_t k, int64_t rows, const void *weights, size_t
 #undef SIGNED
 #undef PARTS
 #undef HALVES
+#undef NUMBERED
+#undef OFFSETS
 #undef UNIT
 #undef PLACE
 #undef PLACE_T

@@ -192,11 +192,18 @@ static inline void scales_iq2_xs(const block_iq2_xs *w, vs *s, vs *m) {
     scales_odd(scales & EVERY_BYTE(15), scales >> 4 & EVERY_BYTE(15), s, m);
 }
 
-static inline vb codes_iq2_s(const block_iq2_s *w, int j) {
-    const uint8_t *q = w->qs + 4*j;
-    const unsigned h = w->qh[j];
-    return vb_eights(book_iq2_s, q[0] | (h << 8 & 0x300), q[1] | (h << 6 & 0x300), q[2] | (h << 4 & 0x300), q[3] | (h << 2 & 0x300));
+/* IQ2_S and IQ1 keep the low bits of an entry's number in a byte and the others elsewhere: all 32 of a block are put together first. */
+#define FOUR_TIMES(a, b, c, d) { a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d }
+static inline vb entries(const uint64_t *book, const uint16_t at[4]) { return vb_eights(book, at[0], at[1], at[2], at[3]); }
+
+static inline void numbers_iq2_s(const block_iq2_s *w, uint16_t at[32]) {
+#define BYTE(i) i, 255, i, 255, i, 255, i, 255
+    static const uint8_t  places[32]  = { BYTE(0), BYTE(1), BYTE(2), BYTE(3) };
+    static const uint16_t factors[16] = FOUR_TIMES(256, 64, 16, 4);
+    for (int i = 0; i < 2; i++) vb_numbers(w->qs + 16*i, w->qh + 4*i, places, factors, 0x300, at + 16*i);
+#undef BYTE
 }
+static inline vb codes_iq2_s(const block_iq2_s *w, const uint16_t at[32], int j) { (void) w; return entries(book_iq2_s, at + 4*j); }
 static inline vb signs_iq2_s(const block_iq2_s *w, int j) { return signs_of(w->qs + 32 + 4*j); }
 static inline void scales_iq2_s(const block_iq2_s *w, vs *s, vs *m) {
     const uint64_t scales = u64_at(w->scales);
@@ -218,25 +225,30 @@ static inline void scales_iq3_s(const block_iq3_s *w, vs *s, vs *m) {
     scales_odd(scales, scales, s, m);
 }
 
-/* In eighths, 9 more: 1, 9, 17 less or plus one. */
-static inline vb codes_iq1_s(const block_iq1_s *w, int j) {
-    const uint8_t *q = w->qs + 4*j;
-    const unsigned h = w->qh[j];
-    const vb v = vb_eights(book_iq1, q[0] | (h << 8 & 0x700), q[1] | (h << 5 & 0x700), q[2] | (h << 2 & 0x700), q[3] | (h >> 1 & 0x700));
-    return vb_add(v, vb_set(2 - (int) (h >> 14 & 2)));
+/* In eighths: an entry's 1, 9, 17, less 7 or 9, which in IQ1_S holds for 32 weights and is left to the caller. */
+static inline void numbers_iq1_s(const block_iq1_s *w, uint16_t at[32]) {
+#define WORD(i) 2*i, 2*i + 1, 2*i, 2*i + 1, 2*i, 2*i + 1, 2*i + 1, 255
+    static const uint8_t  places[32]  = { WORD(0), WORD(1), WORD(2), WORD(3) };
+    static const uint16_t factors[16] = FOUR_TIMES(256, 32, 4, 128);
+    for (int i = 0; i < 2; i++) vb_numbers(w->qs + 16*i, (const uint8_t *) (w->qh + 4*i), places, factors, 0x700, at + 16*i);
+#undef WORD
 }
+static inline vb codes_iq1_s(const block_iq1_s *w, const uint16_t at[32], int j) { (void) w; return entries(book_iq1, at + 4*j); }
+static inline int less_iq1_s(const block_iq1_s *w, int j) { return 7 + (w->qh[j] >> 14 & 2); }
 static inline void scales_iq1_s(const block_iq1_s *w, vs *s, vs *m) {
-    uint64_t scales = 0;
-    for (int j = 0; j < 8; j++) scales |= (uint64_t) (w->qh[j] >> 12 & 7) << 8*j;
-    scales_odd(scales, scales, s, m);
+    *s = vs_minus(vs_words(w->qh, 11, 14), -1);
+    *m = vs_product(*s, vs_minus(vs_words(w->qh, 14, 2), -7));
 }
 
-static inline vb codes_iq1_m(const block_iq1_m *w, int j) {
-    static const uint64_t deltas[2] = { EVERY_BYTE(2), 0 };
-    const uint8_t *q = w->qs + 4*j;
-    const unsigned a = w->qh[2*j], b = w->qh[2*j + 1];
-    const vb v = vb_eights(book_iq1, q[0] | (a << 8 & 0x700), q[1] | (a << 4 & 0x700), q[2] | (b << 8 & 0x700), q[3] | (b << 4 & 0x700));
-    return vb_add(v, vb_eights(deltas, a >> 3 & 1, a >> 7, b >> 3 & 1, b >> 7));
+static inline void numbers_iq1_m(const block_iq1_m *w, uint16_t at[32]) {
+#define BYTE(i) i, 255, i, 255
+    static const uint8_t  places[32]  = { BYTE(0), BYTE(1), BYTE(2), BYTE(3), BYTE(4), BYTE(5), BYTE(6), BYTE(7) };
+    static const uint16_t factors[16] = FOUR_TIMES(256, 16, 256, 16);
+    for (int i = 0; i < 2; i++) vb_numbers(w->qs + 16*i, w->qh + 8*i, places, factors, 0x700, at + 16*i);
+#undef BYTE
+}
+static inline vb codes_iq1_m(const block_iq1_m *w, const uint16_t at[32], int j) {
+    return vb_add(entries(book_iq1, at + 4*j), vb_and(vb_eights_without(w->qh + j/4*8, j%4), vb_set(2)));
 }
 static inline void scales_iq1_m(const block_iq1_m *w, vs *s, vs *m) {
     const uint64_t words = u64_at(w->scales), three = 0x0007000700070007;

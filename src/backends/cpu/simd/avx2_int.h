@@ -95,6 +95,19 @@ static inline vb vb_quarters(uint64_t bytes) {
 static inline vb vb_eights(const uint64_t *table, unsigned a, unsigned b, unsigned c, unsigned d) {
     return _mm256_set_epi64x((long long) table[d], (long long) table[c], (long long) table[b], (long long) table[a]);
 }
+/* numbers of 16 entries: a byte of q, above it the bits of `mask` of two bytes of the eight at `high`, those named (255: none), times a factor */
+static inline void vb_numbers(const uint8_t *q, const uint8_t *high, const uint8_t places[32], const uint16_t factors[16], int mask,
+                              uint16_t at[16]) {
+    const __m256i words = _mm256_shuffle_epi8(_mm256_broadcastq_epi64(_mm_loadl_epi64((const __m128i *) (const void *) high)), vb_load(places));
+    const __m256i above = _mm256_and_si256(_mm256_mullo_epi16(words, vb_load(factors)), _mm256_set1_epi16((short) mask));
+    vb_store(at, _mm256_or_si256(above, _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *) (const void *) q))));
+}
+/* -1 in the bytes of eight i where bit 16j + 4i + 3 of eight bytes is not set */
+static inline vb vb_eights_without(const uint8_t bits[8], int j) {
+    const __m256i each = _mm256_slli_epi64(_mm256_setr_epi64x(0x8, 0x80, 0x800, 0x8000), 16*j);
+    const __m256i v = _mm256_broadcastq_epi64(_mm_loadl_epi64((const __m128i *) (const void *) bits));
+    return _mm256_cmpeq_epi64(_mm256_and_si256(v, each), _mm256_setzero_si256());
+}
 static inline vb vb_fours(const uint32_t *table, const uint8_t *q, unsigned high) {
     uint16_t at[8];
     const __m128i bits = _mm_and_si128(_mm_set1_epi16((short) high), _mm_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128));
@@ -138,6 +151,12 @@ static inline vs vs_low(const void *p) {
 static inline vs vs_high(const void *p) {
     return vs_sixteen(_mm_and_si128(_mm_srli_epi16(_mm_loadu_si128((const __m128i *) p), 4), _mm_set1_epi8(15)));
 }
+/* (word j >> shift) & mask for both groups of 32 elements */
+static inline vs vs_words(const uint16_t p[8], int shift, int mask) {
+    const __m256i v = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) (const void *) p));
+    return _mm256_and_si256(_mm256_srli_epi16(v, shift), _mm256_set1_epi16((short) mask));
+}
+static inline vs vs_product(vs a, vs b) { return _mm256_mullo_epi16(a, b); }
 static inline vs vs_minus(vs v, int n) { return _mm256_sub_epi16(v, _mm256_set1_epi16((short) n)); }
 /* each times one of eight, those of odd groups as those of even ones */
 static inline vs vs_times(vs v, const int16_t f[8]) {

@@ -93,6 +93,19 @@ static inline uint8x16_t eights_2(uint64_t a, uint64_t b) { return vreinterpretq
 static inline vb vb_eights(const uint64_t *table, unsigned a, unsigned b, unsigned c, unsigned d) {
     return (vb) { eights_2(table[a], table[b]), eights_2(table[c], table[d]) };
 }
+static inline void numbers_8(uint8x8_t q, uint8x16_t high, const uint8_t *places, const uint16_t *factors, int mask, uint16_t *at) {
+    const uint16x8_t words = vreinterpretq_u16_u8(vqtbl1q_u8(high, vld1q_u8(places)));
+    vst1q_u16(at, vorrq_u16(vandq_u16(vmulq_u16(words, vld1q_u16(factors)), vdupq_n_u16((uint16_t) mask)), vmovl_u8(q)));
+}
+static inline void vb_numbers(const uint8_t *q, const uint8_t *high, const uint8_t places[32], const uint16_t factors[16], int mask,
+                              uint16_t at[16]) {
+    const uint8x16_t v = vcombine_u8(vld1_u8(high), vdup_n_u8(0));
+    numbers_8(vld1_u8(q), v, places, factors, mask, at), numbers_8(vld1_u8(q + 8), v, places + 16, factors + 8, mask, at + 8);
+}
+static inline vb vb_eights_without(const uint8_t bits[8], int j) {
+    const uint64_t h = (uint64_t) (bits[2*j] | bits[2*j + 1] << 8);
+    return (vb) { eights_2((h >> 3 & 1) - 1, (h >> 7 & 1) - 1), eights_2((h >> 11 & 1) - 1, (h >> 15) - 1) };
+}
 static inline vb vb_fours(const uint32_t *table, const uint8_t *q, unsigned high) {
     uint32_t v[8];
     for (unsigned i = 0; i < 8; i++) v[i] = table[q[i] | (high >> i & 1) << 8];
@@ -133,6 +146,10 @@ static inline vs vs_in_order(uint64_t first, uint64_t last) { return vs_sixteen(
 static inline vs vs_signed(const void *p) { return vs_sixteen(vld1q_s8(p)); }
 static inline vs vs_low(const void *p) { return vs_sixteen(vreinterpretq_s8_u8(vandq_u8(vld1q_u8(p), vdupq_n_u8(15)))); }
 static inline vs vs_high(const void *p) { return vs_sixteen(vreinterpretq_s8_u8(vshrq_n_u8(vld1q_u8(p), 4))); }
+static inline vs vs_words(const uint16_t p[8], int shift, int mask) {
+    const uint16x8_t v = vandq_u16(vshlq_u16(vld1q_u16(p), vdupq_n_s16((int16_t) -shift)), vdupq_n_u16((uint16_t) mask));
+    return vs_of(vreinterpretq_s16_u16(v), vreinterpretq_s16_u16(v));
+}
 static inline vs vs_minus(vs v, int n) {
     const int16x8_t m = vdupq_n_s16((int16_t) n);
     return vs_of(vsubq_s16(vld1q_s16(v.v), m), vsubq_s16(vld1q_s16(v.v + 8), m));
@@ -140,6 +157,9 @@ static inline vs vs_minus(vs v, int n) {
 static inline vs vs_times(vs v, const int16_t f[8]) {
     const int16x8_t x = vld1q_s16(f);
     return vs_of(vmulq_s16(vld1q_s16(v.v), x), vmulq_s16(vld1q_s16(v.v + 8), x));
+}
+static inline vs vs_product(vs x, vs y) {
+    return vs_of(vmulq_s16(vld1q_s16(x.v), vld1q_s16(y.v)), vmulq_s16(vld1q_s16(x.v + 8), vld1q_s16(y.v + 8)));
 }
 static inline vs vs_load(const int16_t *p) { vs s; memcpy(s.v, p, sizeof s.v); return s; }
 static inline void vs_store(int16_t *p, vs v) { memcpy(p, v.v, sizeof v.v); }
