@@ -84,8 +84,8 @@ GGML_BACKEND_API void ggml_threadpool_resume(struct ggml_threadpool *threadpool)
  * work_data (any alignment), and may set the abort callback and use_ref. */
 GGML_BACKEND_API struct ggml_cplan ggml_graph_plan(const struct ggml_cgraph *cgraph, int n_threads, struct
     ggml_threadpool *threadpool);
-/* Computes the marked nodes in their order. The abort callback is asked after each node. Statuses as of
- * ggml_backend_graph_compute; too little work memory is ALLOC_FAILED. Without a pool the threads live for this call only. */
+/* Computes the marked nodes in their order. The abort callback is asked after each node, by one thread at a time. Statuses
+ * as of ggml_backend_graph_compute; too little work memory is ALLOC_FAILED. Without a pool the threads live for this call only. */
 GGML_BACKEND_API enum ggml_status ggml_graph_compute(struct ggml_cgraph *cgraph, struct ggml_cplan *cplan);
 /* The same with work memory from the context; ALLOC_FAILED when that is full. */
 GGML_BACKEND_API enum ggml_status ggml_graph_compute_with_ctx(struct ggml_context *ctx, struct ggml_cgraph *cgraph,

@@ -1,5 +1,5 @@
-/* The pool: the same bytes for any number of threads, changing that number at every call, stopping at any node, an idle
- * process that uses no CPU, and no memory taken or thread started once a graph has run. */
+/* The pool: the same bytes for any number of threads, changing that number at every call, stopping at any node, workers that
+ * come late, an idle process that uses no CPU, and no memory taken or thread started once a graph has run. */
 
 #include "check.h"
 #include "cpu.h"
@@ -135,6 +135,20 @@ static void abort_anywhere(void) {
     ggml_free(net.ctx);
 }
 
+/* Who comes late is not waited for and goes on where the others are; a step that gathers waits for all. One thread plays both. */
+static void latecomers(void) {
+    struct pool_spin spin[2] = { { 0 }, { 0 } };
+    struct cpu_run run = { .nth = 2, .spin = spin };
+    run_open(&run, 3, false);
+    CHECK(run_enter(&run, 0, 0) == 3 && run_leave(&run), "a step without the other worker");
+    run_open(&run, 4, false);
+    CHECK(run_enter(&run, 0, 4) == 4 && run_enter(&run, 1, 0) == 4, "the step that is open when it comes");
+    CHECK(!run_leave(&run) && run_leave(&run), "the last of those inside closes it");
+    run_open(&run, 5, true);
+    CHECK(run_enter(&run, 0, 5) == 5 && !run_leave(&run), "a step that gathers stays open");
+    CHECK(run_enter(&run, 1, 5) == 5 && run_leave(&run), "until both were there");
+}
+
 /* Every worker enters a custom op, once each, and they are there together. */
 struct visits {
     atomic_int entered[8];
@@ -261,6 +275,7 @@ int main(int argc, char **argv) {
     pool_limit(GGML_MAX_N_THREADS);                     /* from here on as many threads as asked for */
     same_bytes();
     abort_anywhere();
+    latecomers();
     custom_by_all();
     pools();
     failing();

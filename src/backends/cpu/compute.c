@@ -1,12 +1,12 @@
 /* Running a graph: a list of steps is made from its nodes before the run (steps.c), then all workers walk the list together.
  *
- * A wide step is entered by every worker; a narrow one is computed by worker 0 alone. Workers meet before and after each
- * wide step; between narrow steps nobody waits. Which one a step is follows from its size, before the run. The list is kept
- * for a graph that says to be the same as last time (its uid).
+ * A wide step is entered by every worker that comes in time; the last one to leave it completes it, computes the narrow steps
+ * behind it alone and opens the next wide one. Which one a step is follows from its size, before the run. The list is kept for a
+ * graph that says to be the same as last time (its uid).
  *
  * Memory of a run, one block:
  *     | lists of steps | scratch, shared by the workers of a step |
- * Ending: any worker may wish it (run_stop, task_fail); all leave at the next meeting, which is at most one step away. */
+ * Ending: any worker may wish it (run_stop, task_fail); then no other step is opened. */
 
 #include "compute.h"
 #include "pool.h"
@@ -113,28 +113,47 @@ static enum ggml_status plan_or_keep(struct walk *w, struct cpu_memory *memory) 
 
 /* ---- the run ---------------------------------------------------------------------------------------------------- */
 
-static void run_step(struct walk *w, const struct cpu_step *step, int ith) {
-    if (!step->wide) w->run.narrow = 0;
+typedef void part_of_step(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node);
+
+static void do_part(struct walk *w, int i, int ith, int nth, part_of_step *part) {
+    const struct cpu_step *step = &w->steps.step[i];
     const struct cpu_task task = {
-        .ith = ith, .nth = step->wide ? w->run.nth : 1, .n_threads = w->n_threads, .run = &w->run, .k = w->kernels,
+        .ith = ith, .nth = nth, .n_threads = w->n_threads, .run = &w->run, .k = w->kernels,
         .scratch = w->scratch, .scratch_size = w->scratch_size,
     };
-    step_run(&task, step, w->steps.node + step->first);
-    for (int i = 0; ith == 0 && w->how->abort_callback && i < step->count; i++) {   /* asked once a node */
+    if (nth == 1) w->run.narrow = 0;
+    part(&task, step, w->steps.node + step->first);
+}
+
+/* For one worker alone: completes step i, unless it failed. */
+static void complete(struct walk *w, int i) {
+    if (atomic_load(&w->run.wish) == GGML_STATUS_SUCCESS) do_part(w, i, 0, 1, step_finish);
+    for (int node = 0; w->how->abort_callback && node < w->steps.step[i].count; node++) {       /* asked once a node */
         if (!w->how->abort_callback(w->how->abort_data)) continue;
         run_stop(&w->run, GGML_STATUS_ABORTED);
         break;
     }
 }
 
+/* For one worker alone: computes narrow steps from i on and opens what is behind them, or the end. */
+static void go_on(struct walk *w, int i) {
+    for (; i < w->steps.n && !w->steps.step[i].wide && atomic_load(&w->run.wish) == GGML_STATUS_SUCCESS; i++) {
+        do_part(w, i, 0, 1, step_run);
+        complete(w, i);
+    }
+    if (atomic_load(&w->run.wish) != GGML_STATUS_SUCCESS) i = w->steps.n;
+    const struct cpu_step *step = &w->steps.step[i];
+    run_open(&w->run, i, i < w->steps.n && step_gathers(step, w->steps.node + step->first, w->kernels, w->n_threads));
+}
+
 static void work(struct cpu_run *run, int ith) {
     struct walk *w = (struct walk *) run;                   /* run is its first member */
-    for (int i = 0; i < w->steps.n; i++) {
-        const struct cpu_step *step = &w->steps.step[i];
-        if (i > 0 && (step->wide || step[-1].wide)) {
-            if (!run_meet(run, ith)) return;
-        }
-        if (step->wide || (ith == 0 && atomic_load(&run->wish) == GGML_STATUS_SUCCESS)) run_step(w, step, ith);
+    if (ith == 0) go_on(w, 0);
+    for (int i = 0; (i = run_enter(run, ith, i)) < w->steps.n; i++) {
+        do_part(w, i, ith, run->nth, step_run);
+        if (!run_leave(run)) continue;
+        complete(w, i);
+        go_on(w, i + 1);
     }
 }
 

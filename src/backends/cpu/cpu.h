@@ -2,9 +2,9 @@
 #define CPU_H
 /* What the files of the CPU backend share: how an op is told its share of the work, the op table, the kernel table.
  *
- * A node is computed by all workers of a run at once: each enters the op's `run` with its own struct cpu_task. Work is cut
- * into chunks that workers take from a shared counter (task_chunk); task_barrier lets all of them meet between two phases of
- * one op and sets the counter back to zero. No chunk ever splits a reduction, so the bits do not depend on who takes what. */
+ * A node is computed by several workers of a run at once: each enters the op's `run` with its own struct cpu_task. Work is cut
+ * into chunks that workers take from a shared counter (task_chunk), and who comes too late to get one is not waited for; where
+ * all are wanted (step_gathers) task_barrier lets them meet between two phases of one op and sets the counter back to zero. No chunk ever splits a reduction, so the bits do not depend on who takes what. */
 
 #include "ggml-backend.h"
 #include "ggml-cpu.h"
@@ -32,8 +32,6 @@ struct cpu_task {
 bool task_chunk(const struct cpu_task *t, int64_t n, int64_t *i);
 /* All workers of the node meet here; afterwards the chunk counter is zero again. */
 void task_barrier(const struct cpu_task *t);
-/* True to the last of the workers that calls it between two meetings. */
-bool task_last(const struct cpu_task *t);
 /* Computes a part of a node whose op walks by next_rows or next_span. */
 void node_part(const struct cpu_task *t, struct ggml_tensor *node, struct span part);
 /* The node cannot be computed (an index outside its range): one line of log, and the run ends with GGML_STATUS_FAILED. */
@@ -64,6 +62,11 @@ struct cpu_step;
 void run_products(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node);
 bool products_alike(const struct ggml_tensor *a, const struct ggml_tensor *b, const struct cpu_kernels *k, int n_threads);
 bool products_meet(const struct ggml_tensor *node, const struct cpu_kernels *k, int n_threads);
+/* What is left of a step when all have left it, for one worker. */
+void finish_products(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node);
+/* FLASH_ATTN_EXT: whether the workers meet in it; else what is left when all have left it, for one worker (ops/attention.c). */
+bool attention_meets(const struct ggml_tensor *dst, int n_threads);
+void finish_attention(const struct cpu_task *t, struct ggml_tensor *dst);
 /* STEP_ROPES; whether two rotations share their angles (ops/rope.c). */
 void run_ropes(const struct cpu_task *t, struct ggml_tensor *const *node, int n);
 bool ropes_alike(const struct ggml_tensor *a, const struct ggml_tensor *b);

@@ -1,15 +1,16 @@
 /* The thread pool of the CPU backend (contract: an idle process uses no CPU, a loaded machine is shared fairly).
  *
- * Each worker sleeps on a word of its own that counts its jobs, so that workers a job does not need are left alone, and a
- * job is only ever touched by workers that its caller waits for. Every wait spins for a short time and then sleeps. How
+ * Each worker sleeps on a word of its own, so that workers a job does not need are left alone. Who has not taken a job when its
+ * caller is done with it, loses it, so a job is only ever touched by workers that its caller waits for. Every wait spins for a short time and then sleeps. How
  * short is learnt: a wait that a full spin would have caught lengthens the next spin, a longer one halves it, so on a
  * machine whose cores are taken by others waiting costs next to nothing and the time goes to whoever has work. A full spin
  * catches the other worker's last piece, not its absence: who sleeps is let in at once when woken, who spins is kept until its
  * turn ends and then waits for that of its neighbour. (Generation beside two busy processes on two cores, of its speed without
  * them: a full spin of 100 us 27 %, of 20 us 45 %; without them both are the same.)
  *
- * A worker that lost its core to another process keeps all others waiting, so workers, and the caller while it is one, ask for
- * short slices: the share of a core stays the same, in smaller pieces.
+ * A worker that lost its core to another process keeps others waiting only for the piece of work that it holds: steps are gone
+ * through without those that are not there (pool.h). Workers, and the caller while it is one, ask for short slices: the share
+ * of a core stays the same, in smaller pieces.
  *
  * More threads than cores gain nothing and meet slowly, so pool_threads cuts their number; results do not depend on it. */
 
@@ -31,7 +32,7 @@
 enum { SPIN_LEAST = 500, SPIN_MOST = 20000, SLICE = 100000 };
 
 struct worker {
-    _Alignas(64) atomic_uint job;                           /* counts this worker's jobs; changed by the caller */
+    _Alignas(64) atomic_uint job;                           /* odd: one is offered; one more when it is taken or withdrawn */
     atomic_int               asleep;
     atomic_llong             changed;
     pthread_t                thread;
@@ -47,7 +48,7 @@ struct ggml_threadpool {
     atomic_bool      quit, paused;
     struct cpu_run  *run;                                   /* the job; read only by workers that it includes */
     void           (*work)(struct cpu_run *run, int ith);
-    _Alignas(64) atomic_uint busy;                          /* workers that have not left the job */
+    _Alignas(64) atomic_uint left;                          /* workers that have taken the job and left it */
     atomic_int       caller_asleep;
     atomic_llong     changed;
     struct pool_spin spin[GGML_MAX_N_THREADS];
@@ -85,25 +86,42 @@ static void note_change(const atomic_int *asleep, atomic_llong *changed) {
     }
 }
 
-bool run_meet(struct cpu_run *run, int ith) {
-    if (run->nth == 1) {
-        run->narrow = 0;
-        run->status = (enum ggml_status) atomic_load_explicit(&run->wish, memory_order_relaxed);
-        return run->status == GGML_STATUS_SUCCESS;
-    }
-    const unsigned phase = atomic_load_explicit(&run->phase, memory_order_relaxed);
-    if (atomic_fetch_add(&run->arrived, 1) + 1 < run->nth) {
+static void next_phase(struct cpu_run *run) {
+    note_change(&run->sleepers, &run->changed);
+    atomic_fetch_add(&run->phase, 1);
+    if (atomic_load(&run->sleepers)) system_wake(&run->phase, INT_MAX);
+}
+
+/* The gate: | step + 1: 32 bits | whether it gathers | workers inside, or closed: 16 bits |. Who is to come counts as inside; zero:
+ * no step was open yet. */
+#define GATE_GATHERS UINT64_C(0x10000)
+#define GATE_INSIDE  UINT64_C(0x0ffff)
+#define GATE_CLOSED  GATE_INSIDE
+_Static_assert(GGML_MAX_N_THREADS < 0xffff, "workers inside are counted in 16 bits");
+
+int run_enter(struct cpu_run *run, int ith, int from) {
+    for (;;) {
+        const unsigned phase = atomic_load(&run->phase);
+        unsigned long long gate = atomic_load(&run->gate);
+        while ((int) (gate >> 32) > from && (gate & GATE_INSIDE) != GATE_CLOSED) {
+            if (gate & GATE_GATHERS || atomic_compare_exchange_weak(&run->gate, &gate, gate + 1)) return (int) (gate >> 32) - 1;
+        }
         wait_change(&run->phase, phase, &run->sleepers, &run->changed, &run->spin[ith]);
-    } else {
-        atomic_store_explicit(&run->arrived, 0, memory_order_relaxed);
-        atomic_store_explicit(&run->chunk, 0, memory_order_relaxed);
-        atomic_store_explicit(&run->through, 0, memory_order_relaxed);
-        run->status = (enum ggml_status) atomic_load(&run->wish);
-        note_change(&run->sleepers, &run->changed);
-        atomic_store(&run->phase, phase + 1);
-        if (atomic_load(&run->sleepers)) system_wake(&run->phase, INT_MAX);
     }
-    return run->status == GGML_STATUS_SUCCESS;
+}
+
+bool run_leave(struct cpu_run *run) {
+    unsigned long long gate = atomic_load(&run->gate);
+    for (;;) {
+        const bool last = (gate & GATE_INSIDE) == 1;
+        if (atomic_compare_exchange_weak(&run->gate, &gate, last ? gate | GATE_CLOSED : gate - 1)) return last;
+    }
+}
+
+void run_open(struct cpu_run *run, int step, bool gathers) {
+    atomic_store_explicit(&run->chunk, 0, memory_order_relaxed);
+    atomic_store(&run->gate, ((unsigned long long) step + 1) << 32 | (gathers ? GATE_GATHERS | (unsigned) run->nth : 0));
+    if (run->nth > 1) next_phase(run);
 }
 
 void run_stop(struct cpu_run *run, enum ggml_status status) {
@@ -119,12 +137,19 @@ bool task_chunk(const struct cpu_task *t, int64_t n, int64_t *i) {
 }
 
 void task_barrier(const struct cpu_task *t) {
-    if (t->nth == 1) t->run->narrow = 0;
-    else             run_meet(t->run, t->ith);
-}
-
-bool task_last(const struct cpu_task *t) {
-    return t->nth == 1 || atomic_fetch_add(&t->run->through, 1) + 1 == t->nth;
+    struct cpu_run *run = t->run;
+    if (t->nth == 1) {
+        run->narrow = 0;
+        return;
+    }
+    const unsigned phase = atomic_load_explicit(&run->phase, memory_order_relaxed);
+    if (atomic_fetch_add(&run->arrived, 1) + 1 < run->nth) {
+        wait_change(&run->phase, phase, &run->sleepers, &run->changed, &run->spin[t->ith]);
+    } else {
+        atomic_store_explicit(&run->arrived, 0, memory_order_relaxed);
+        atomic_store_explicit(&run->chunk, 0, memory_order_relaxed);
+        next_phase(run);
+    }
 }
 
 void task_fail(const struct cpu_task *t, const struct ggml_tensor *dst, const char *format, ...) {
@@ -170,16 +195,20 @@ static void *worker_main(void *arg) {
     if (!system_place(mask, pool->params.prio)) LOG_WARN("threads: cores or priority of worker %d refused\n", w->ith);
     system_slice(SLICE);
 
-    for (unsigned job = 0;; job++) {
+    for (;;) {
         struct pool_spin none = { 0 };
         struct pool_spin *spin = atomic_load(&pool->paused) ? &none : &w->spin;
-        if (atomic_load_explicit(&w->job, memory_order_acquire) == job) {
+        unsigned job = atomic_load(&w->job);
+        if (job%2 == 0) {
             wait_change(&w->job, job, &w->asleep, &w->changed, spin);
+            continue;
         }
         if (atomic_load(&pool->quit)) return NULL;
+        if (!atomic_compare_exchange_strong(&w->job, &job, job + 1)) continue;
         pool->work(pool->run, w->ith);
         note_change(&pool->caller_asleep, &pool->changed);
-        if (atomic_fetch_sub(&pool->busy, 1) == 1 && atomic_load(&pool->caller_asleep)) system_wake(&pool->busy, 1);
+        atomic_fetch_add(&pool->left, 1);
+        if (atomic_load(&pool->caller_asleep)) system_wake(&pool->left, 1);
     }
 }
 
@@ -187,6 +216,12 @@ static void worker_wake(struct worker *w) {
     note_change(&w->asleep, &w->changed);
     atomic_fetch_add(&w->job, 1);
     if (atomic_load(&w->asleep)) system_wake(&w->job, 1);
+}
+
+/* False: the worker has taken the job. */
+static bool withdraw(struct worker *w) {
+    unsigned job = atomic_load(&w->job);
+    return job%2 && atomic_compare_exchange_strong(&w->job, &job, job + 1);
 }
 
 /* A fork copies the memory of a pool and none of its threads: in the child the caller is alone, with the same results. */
@@ -235,13 +270,15 @@ void pool_run(struct ggml_threadpool *pool, struct cpu_run *run, void (*work)(st
         run->spin = pool->spin;
         pool->run = run, pool->work = work;
         atomic_store(&pool->paused, false);
-        atomic_store(&pool->busy, (unsigned) run->nth - 1);
+        atomic_store(&pool->left, 0);
         for (int i = 1; i < run->nth; i++) worker_wake(&pool->workers[i]);
     }
     work(run, 0);
     if (run->nth == 1) return;
-    for (unsigned busy; (busy = atomic_load(&pool->busy)) != 0;) {
-        wait_change(&pool->busy, busy, &pool->caller_asleep, &pool->changed, &pool->spin[0]);
+    unsigned taken = 0;
+    for (int i = 1; i < run->nth; i++) taken += !withdraw(&pool->workers[i]);
+    for (unsigned left; (left = atomic_load(&pool->left)) != taken;) {
+        wait_change(&pool->left, left, &pool->caller_asleep, &pool->changed, &pool->spin[0]);
     }
     system_slice(slice);
 }

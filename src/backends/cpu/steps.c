@@ -360,3 +360,15 @@ void step_run(const struct cpu_task *t, const struct cpu_step *step, struct ggml
     case STEP_PRODUCTS: run_products(t, step, node);           break;
     }
 }
+
+void step_finish(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node) {
+    if (step->kind == STEP_PRODUCTS)              finish_products(t, step, node);
+    else if (node[0]->op == GGML_OP_FLASH_ATTN_EXT) finish_attention(t, node[0]);
+}
+
+bool step_gathers(const struct cpu_step *step, struct ggml_tensor *const *node, const struct cpu_kernels *k, int n_threads) {
+    if (step->kind == STEP_PRODUCTS) return step->meets;
+    if (node[0]->op == GGML_OP_MUL_MAT || node[0]->op == GGML_OP_MUL_MAT_ID) return products_meet(node[0], k, n_threads);
+    if (node[0]->op == GGML_OP_FLASH_ATTN_EXT) return attention_meets(node[0], n_threads);
+    return is_custom(node[0]);
+}

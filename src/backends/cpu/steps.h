@@ -44,7 +44,10 @@ enum ggml_status steps_make(struct cpu_steps *s, const struct ggml_cgraph *graph
 bool node_computed(const struct ggml_tensor *node);
 bool node_wide(const struct ggml_tensor *node);
 
-/* Does this worker's share of a step. */
+/* Every worker is to enter the step: they meet in it, or divide its work by their number. */
+bool step_gathers(const struct cpu_step *step, struct ggml_tensor *const *node, const struct cpu_kernels *k, int n_threads);
+/* Does this worker's share of a step; then, once all have left it, one of them what is left. */
 void step_run(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node);
+void step_finish(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node);
 
 #endif

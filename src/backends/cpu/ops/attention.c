@@ -7,7 +7,8 @@
  * Work. A tile is a run of tokens times the query heads that share one key and one value head: 64 rows or so on a prompt, the
  * heads of one token in generation. A unit is a tile over all chunks, merged as it goes. When there are too few tiles for the
  * workers, or so few tokens that memory is the limit, it is one chunk of a tile: the heads of a chunk, which are neighbours in
- * a cache, come one after the other, and all workers meet after every `wave` chunks to merge what these left in scratch.
+ * a cache, come one after the other, and all workers meet after every `wave` chunks to merge what these left in scratch; where
+ * that is little, the last one does it.
  *
  *     scratch: a part for each worker (struct part), then for each row of the op its state and, in waves, its chunks */
 
@@ -18,7 +19,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE_ROWS = 64, TURN_ROWS = 16 };            /* from TURN_ROWS on it pays to turn the keys of a chunk */
+enum {
+    TILE_ROWS   = 64,
+    TURN_ROWS   = 16,                               /* of a tile, from which it pays to turn the keys of a chunk */
+    FEW_STATES  = 192                               /* rows of chunks that one worker merges sooner than workers meet */
+};
 
 struct attention {
     const struct ggml_tensor       *q, *k, *v, *mask, *sinks;
@@ -279,12 +284,38 @@ static void whole_tiles(const struct cpu_task *task, const struct attention *x, 
     }
 }
 
+/* Tiles that nobody has taken get what n chunks from `first` on left. */
+static void merge_tiles(const struct cpu_task *task, const struct attention *x, struct ggml_tensor *dst, float *states, int64_t first, int64_t n) {
+    int64_t i;
+    while (task_chunk(task, x->tiles, &i)) {
+        const struct tile t = tile_at(x, i);
+        for (int r = 0; r < t.rows; r++) {
+            const int64_t at = (i*tile_rows(x) + r)*(1 + x->wave);
+            const struct state y = state_at(x, states, at);
+            if (first == 0) state_clear(x, y);
+            for (int64_t c = 0; c < n; c++) {
+                const struct state z = state_at(x, states, at + 1 + c);
+                if (*z.sum != 0.0f) x->kernels->merge(x->dv, y.values, y.max, y.sum, z.values, *z.max, *z.sum);
+            }
+            if (first + n == x->chunks) finish_row(x, dst, &t, r, y);
+        }
+    }
+}
+
+static bool meets(const struct attention *x) {
+    return x->wave && (x->wave < x->chunks || x->tiles*tile_rows(x)*x->chunks > FEW_STATES);
+}
+bool attention_meets(const struct ggml_tensor *dst, int n_threads) {
+    const struct attention x = attention_of(dst, n_threads);
+    return meets(&x);
+}
+
 /* States in scratch: [row of the op][its own, then one a chunk of the wave]; a sum of zero says that the chunk has no share. */
 static void in_waves(const struct cpu_task *task, const struct attention *x, struct ggml_tensor *dst, const struct part *w, float *states) {
     const int64_t step = 1 + x->wave;
     for (int64_t first = 0; first < x->chunks; first += x->wave) {
         const int64_t n = x->chunks - first < x->wave ? x->chunks - first : x->wave;
-        int64_t unit, i;
+        int64_t unit;
         while (task_chunk(task, x->tiles*n, &unit)) {
             const struct tile t = tile_at(x, unit%x->tiles);
             float *const own = states + (unit%x->tiles*tile_rows(x)*step + 1 + unit/x->tiles)*state_floats(x);
@@ -292,30 +323,30 @@ static void in_waves(const struct cpu_task *task, const struct attention *x, str
             for (int r = 0; r < t.rows; r++) *state_at(x, own, r*step).sum = 0.0f;
             tile_chunk(task, x, &t, w, first + unit/x->tiles, own, step, false);
         }
+        if (!meets(x)) return;
         task_barrier(task);
-        while (task_chunk(task, x->tiles, &i)) {
-            const struct tile t = tile_at(x, i);
-            for (int r = 0; r < t.rows; r++) {
-                const int64_t at = (i*tile_rows(x) + r)*step;
-                const struct state y = state_at(x, states, at);
-                if (first == 0) state_clear(x, y);
-                for (int64_t c = 0; c < n; c++) {
-                    const struct state z = state_at(x, states, at + 1 + c);
-                    if (*z.sum != 0.0f) x->kernels->merge(x->dv, y.values, y.max, y.sum, z.values, *z.max, *z.sum);
-                }
-                if (first + n == x->chunks) finish_row(x, dst, &t, r, y);
-            }
-        }
-        task_barrier(task);
+        merge_tiles(task, x, dst, states, first, n);
+        if (first + n < x->chunks) task_barrier(task);
     }
 }
 
-void op_flash_attn_ext(const struct cpu_task *t, struct ggml_tensor *dst) {
+static struct attention attention_with(const struct cpu_task *t, const struct ggml_tensor *dst, float **states) {
     struct attention x = attention_of(dst, t->n_threads);
     x.floats = &t->k->f, x.kernels = t->k->f.attention;
-    float *const scratch = t->scratch;
-    const struct part w = part_at(&x, scratch + part_floats(&x)*(size_t) t->ith);
-    float *const states = scratch + part_floats(&x)*(size_t) t->n_threads;
+    *states = (float *) t->scratch + part_floats(&x)*(size_t) t->n_threads;
+    return x;
+}
+
+void op_flash_attn_ext(const struct cpu_task *t, struct ggml_tensor *dst) {
+    float *states;
+    const struct attention x = attention_with(t, dst, &states);
+    const struct part w = part_at(&x, (float *) t->scratch + part_floats(&x)*(size_t) t->ith);
     if (x.wave) in_waves(t, &x, dst, &w, states);
     else        whole_tiles(t, &x, dst, &w, states);
+}
+
+void finish_attention(const struct cpu_task *t, struct ggml_tensor *dst) {
+    float *states;
+    const struct attention x = attention_with(t, dst, &states);
+    if (x.wave && !meets(&x)) merge_tiles(t, &x, dst, states, 0, x.chunks);
 }

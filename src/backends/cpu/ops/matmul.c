@@ -11,7 +11,7 @@
  *
  * Several products of the same columns (STEP_PRODUCTS) are one work: the columns are prepared once, and the pieces are those
  * of all of them. A chain of nodes that makes the columns is computed with the preparation: each worker its units' rows, or,
- * where every worker prepares for itself, each a copy of its own and the last one, when nobody reads the sources any more, the
+ * where every worker prepares for itself, each a copy of its own and one of them, when nobody reads the sources any more, the
  * nodes themselves. What is done with the products element by element follows on each piece.
  *
  * Scratch: `areas` times [ in MUL_MAT_ID: order | first column and first unit of each slice | units ],
@@ -435,8 +435,11 @@ static void multiply(const struct cpu_task *t, const struct group *g, const stru
     }
 }
 
-static void run_chain(const struct cpu_task *t, const struct group *g, int64_t r0, int64_t r1) {
-    for (int i = 0; i < g->step->before; i++) node_part(t, g->node[i], (struct span) { r0, r1, 0, g->node[i]->ne[0] });
+static void run_chain(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node, int64_t r0, int64_t r1) {
+    for (int i = 0; i < step->before; i++) node_part(t, node[i], (struct span) { r0, r1, 0, node[i]->ne[0] });
+}
+void finish_products(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node) {
+    if (!step->meets) run_chain(t, step, node, 0, n_rows(node[0]));
 }
 
 /* The chain, with results in `to` instead of its nodes' memory; x becomes the last of them. */
@@ -458,14 +461,13 @@ static void prepare(const struct cpu_task *t, struct group *g, const struct area
         if (g->step->before) {
             copy_chain(t, g, (float *) (void *) ((char *) (void *) buffer + m->floats_size), &g->x);
             m->x = &g->x;
-            if (task_last(t)) run_chain(t, g, 0, n_rows(&g->x));
         }
         for (int64_t i = 0; i < units; i++) prepare_unit(m, a, i, buffer);
         return;
     }
     for (int64_t i; task_chunk(t, units, &i); ) {
         const int64_t r0 = i*m->unit_columns, r1 = r0 + m->unit_columns;
-        if (g->step->before) run_chain(t, g, r0, r1 < m->columns ? r1 : m->columns);
+        if (g->step->before) run_chain(t, g->step, g->node, r0, r1 < m->columns ? r1 : m->columns);
         prepare_unit(m, a, i, buffer);
     }
     task_barrier(t);
@@ -500,7 +502,7 @@ void run_products(const struct cpu_task *t, const struct cpu_step *step, struct 
     /* memory answers while the columns are prepared; where that is shared, the same counter gives the units first */
     struct pieces pieces = all_pieces(&g, &a);
     struct piece first = { .n = 0 };
-    if (m->is_private) first = take_piece(t, &g, &a, &pieces);
+    if (m->is_private && !(first = take_piece(t, &g, &a, &pieces)).n) return;
     prepare(t, &g, &a, buffer);
     if (!m->is_private) first = take_piece(t, &g, &a, &pieces);
     multiply(t, &g, &a, &pieces, first, buffer);
