@@ -21,6 +21,7 @@ function(emulated_kernels isa)              # emulated_kernels(ISA [DEFINITION..
     target_compile_options(ggml_${isa} PRIVATE -O1 -mavx2 -mfma -mf16c -mbmi2 -Wno-psabi
         -include ${PROJECT_SOURCE_DIR}/tests/emulate/emulated.h)
     target_link_libraries(ggml_${isa} PRIVATE ggml_private)
+    set_target_properties(ggml_${isa} PROPERTIES EMULATED TRUE)         # they take longer to compile than to run
 endfunction()
 emulated_kernels(emulated)
 emulated_kernels(emulated_vnni EMULATED_VNNI)

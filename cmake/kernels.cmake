@@ -30,7 +30,8 @@ if(NOT ARENITE_HAS_TILE_FLAGS)
 endif()
 
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT ARENITE_SANITIZE)
-    set(arenite_unrolled -O3)               # for the files whose arrays of vectors must become registers; the others stay at -O2
+    # for the files whose arrays of vectors must become registers; the others stay at -O2
+    set(arenite_unrolled $<$<NOT:$<BOOL:$<TARGET_PROPERTY:EMULATED>>>:-O3>)
 endif()
 add_library(arenite_kernel_flags INTERFACE) # for each load of a vector clang tests the pointer in four more ways than its address
 if(ARENITE_SANITIZE MATCHES "undefined" AND CMAKE_C_COMPILER_ID MATCHES "Clang")

@@ -34,6 +34,9 @@ foreach(source ${test_sources})
     if(CMAKE_BUILD_TYPE STREQUAL "Release")
         target_compile_options(${test} PRIVATE -O1)             # most take longer to compile than to run
     endif()
+    if(ARENITE_FUZZ AND NOT "${area}/${name}" MATCHES "^ops/|^model/decode|^model/adapter")     # those compute much themselves
+        target_compile_options(${test} PRIVATE -O0)
+    endif()
     if(ARENITE_SANITIZE MATCHES undefined)
         target_compile_options(${test} PRIVATE -fno-sanitize=undefined)         # the library is what is looked at; addresses are checked here too
     endif()

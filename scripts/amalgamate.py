@@ -265,12 +265,14 @@ def main(dist):
     out += [f'#include "{name}"\n' for name in writer.top]
     for path, text in writer.headers:
         out.append(f"\n/* ==== {path.relative_to(SRC)} ==== */\n{text}")
-    macros = {m[1]: m[0] + "\n" for _, text in writer.headers
-              for m in re.finditer(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:.*\\\n)*.*", text, re.M)
-              if not re.search(rf"^[ \t]*#[ \t]*undef[ \t]+{m[1]}\b", text, re.M)}
+    macros = {}
+    for _, text in writer.headers:
+        gone = set(re.findall(r"^[ \t]*#[ \t]*undef[ \t]+(\w+)", text, re.M))
+        found = re.finditer(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:.*\\\n)*.*", text, re.M)
+        macros |= {m[1]: m[0] + "\n" for m in found if m[1] not in gone}
     for section, text, (own, shared, external) in zip(sections, texts, seen):
         renamed = sorted(n for n in own - shared - external if count[n] > 1 or n in everywhere)
-        members = {n for n in renamed if re.search(rf"(\.|->)\s*{n}\b", text)}
+        members = set(renamed) & set(re.findall(r"(?:\.|->)\s*(\w+)", text))
         defined = sorted(set(re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", text, re.M)) | {d.split()[0] for d in section.defines}
                          - {"_GNU_SOURCE"})
         out.append(f"\n/* ==== {section.path.relative_to(SRC)}{' for ' + section.isa if section.isa else ''} ==== */\n")

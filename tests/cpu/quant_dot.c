@@ -258,7 +258,7 @@ static void test_level(const struct quant_kernels *q, const char *level) {
             const int64_t weights = ggml_blck_size(products[i].type), step = block > weights ? block : weights;
             const int64_t k = block == 1 ? lengths[l]*29 : lengths[l]*step;
             level_product(q, level, i, k, 1 + (int) l*3, RANDOM, false);
-            level_product(q, level, i, k, 1 + (int) l*3, RANDOM, true);
+            level_product(q, level, i, k, 1 + (int) l, RANDOM, true);
         }
         level_product(q, level, i, block == 1 ? 300 : 640/block*block, COLUMNS, RANDOM, false);
         level_product(q, level, i, 2048, 7, RANDOM, false);
