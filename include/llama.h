@@ -608,7 +608,7 @@ LLAMA_API int32_t llama_adapter_meta_key_by_index(const struct llama_adapter_lor
     size_t buf_size);
 LLAMA_API int32_t llama_adapter_meta_val_str_by_index(const struct llama_adapter_lora *adapter, int32_t i, char *buf,
     size_t buf_size);
-/* Frees it before its model is; no context may use it any more. NULL is allowed. */
+/* Frees it before its model is. Contexts that use it go on with it, until they are given others or are freed. NULL is allowed. */
 LLAMA_API void llama_adapter_lora_free(struct llama_adapter_lora *adapter);
 /* An activated adapter (aLoRA) names the tokens from which on it is meant to be used; that is left to the program. 0 and NULL:
  * an ordinary one. The list belongs to the adapter. */

@@ -181,6 +181,7 @@ static struct llama_adapter_lora *adapter_new(struct llama_model *m, const char 
         log_error("adapter: out of memory");
         return NULL;
     }
+    atomic_init(&a->users, 1);
     a->model    = m;
     a->next     = m->adapters;
     m->adapters = a;
@@ -198,15 +199,26 @@ struct llama_adapter_lora *llama_adapter_lora_init_from_file_ptr(struct llama_mo
     return adapter_new(model, NULL, file);
 }
 
+/* One user less: the last one takes the adapter with it. */
+static void release(struct llama_adapter_lora *a) {
+    if (atomic_fetch_sub(&a->users, 1) > 1) return;
+    llama_model_free(a->files);
+    free(a->layers);
+    free(a->invocation);
+    free(a);
+}
+
 void llama_adapter_lora_free(struct llama_adapter_lora *adapter) {
     if (!adapter) return;
     struct llama_adapter_lora **at = &adapter->model->adapters;
     while (*at != adapter) at = &(*at)->next;
     *at = adapter->next;
-    llama_model_free(adapter->files);
-    free(adapter->layers);
-    free(adapter->invocation);
-    free(adapter);
+    release(adapter);
+}
+
+void adapter_uses_free(struct adapter_use *uses, size_t n) {
+    for (size_t i = 0; i < n; i++) release(uses[i].adapter);
+    free(uses);
 }
 
 int32_t llama_adapter_meta_count(const struct llama_adapter_lora *a) { return llama_model_meta_count(a->files); }
@@ -242,7 +254,9 @@ static size_t uses_fill(struct adapter_use *uses, struct llama_adapter_lora *con
     for (size_t i = 0; i < n; i++) {
         size_t later = i + 1;
         while (later < n && adapters[later] != adapters[i]) later++;
-        if (later == n && scales[i] != 0) uses[used++] = (struct adapter_use) { adapters[i], scales[i] };
+        if (later < n || scales[i] == 0) continue;
+        atomic_fetch_add(&adapters[i]->users, 1);
+        uses[used++] = (struct adapter_use) { adapters[i], scales[i] };
     }
     return used;
 }
@@ -272,7 +286,7 @@ int32_t llama_set_adapters_lora(struct llama_context *ctx, struct llama_adapter_
         ctx->adapters   = before;
         ctx->n_adapters = n_before;
     }
-    free(ok ? before : uses);
+    adapter_uses_free(ok ? before : uses, ok ? n_before : n);
     return ok ? 0 : -1;
 }
 

@@ -79,7 +79,7 @@ static void fill_positions(struct llama_context *ctx) {
     for (int32_t i = 0; i < list->n; i++) {
         list->pos[i] = next[list->first_seq[i]];
         for (int s = 0; s < MAX_SEQUENCES; s++) {
-            if (list->seqs[i] >> s & 1) next[s] = list->pos[i] + 1;
+            if (list->seqs[i] >> s & 1) next[s] = list->pos[i] + (list->pos[i] < INT32_MAX);    /* the last is refused */
         }
     }
 }

@@ -118,7 +118,7 @@ void llama_free(struct llama_context *ctx) {
     memory_release(&ctx->memory);
     batch_release(&ctx->batch);
     free(ctx->seq_embd);
-    free(ctx->adapters);
+    adapter_uses_free(ctx->adapters, ctx->n_adapters);
     if (ctx->control.buffer) ggml_backend_buffer_free(ctx->control.buffer);
     if (ctx->backend) ggml_backend_free(ctx->backend);
     free(ctx);

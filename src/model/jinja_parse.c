@@ -34,12 +34,10 @@ static bool fail_at(struct parser *s, const char *what) {
 }
 
 static void put_utf8(char **q, uint32_t u) {
-    char *w = *q;
-    if (u < 0x80) *w++ = (char) u;
-    else if (u < 0x800) { *w++ = (char) (0xc0 | u >> 6); *w++ = (char) (0x80 | (u & 63)); }
-    else if (u < 0x10000) { *w++ = (char) (0xe0 | u >> 12); *w++ = (char) (0x80 | (u >> 6 & 63)); *w++ = (char) (0x80 | (u & 63)); }
-    else { *w++ = (char) (0xf0 | u >> 18); *w++ = (char) (0x80 | (u >> 12 & 63)); *w++ = (char) (0x80 | (u >> 6 & 63)); *w++ = (char) (0x80 | (u & 63)); }
-    *q = w;
+    static const unsigned char firsts[] = { 0, 0xc0, 0xe0, 0xf0 };
+    const int more = u < 0x80 ? 0 : u < 0x800 ? 1 : u < 0x10000 ? 2 : 3;
+    *(*q)++ = (char) (firsts[more] | u >> 6*more);
+    for (int i = more; i-- > 0; ) *(*q)++ = (char) (0x80 | (u >> 6*i & 63));
 }
 
 /* `digits` hexadecimal digits at p; false when they are not there. */

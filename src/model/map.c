@@ -46,7 +46,7 @@ static bool open_fd(struct file *f, int fd, const char *name) {
 
 bool file_open(struct file *f, const char *path) {
     *f = (struct file) { 0 };
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);       /* a pipe is refused, not waited for */
     if (fd < 0) {
         log_error("%s: %s", path, strerror(errno));
         return false;
@@ -62,6 +62,11 @@ bool file_open_stream(struct file *f, FILE *stream) {
         return false;
     }
     return open_fd(f, fd, "model stream");
+}
+
+bool file_is_special(const char *path) {
+    struct stat st;
+    return !lstat(path, &st) && !S_ISREG(st.st_mode);
 }
 
 void memory_lock(const struct file *f, const void *bytes, size_t size) {

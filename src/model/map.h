@@ -25,5 +25,6 @@ void memory_lock(const struct file *f, const void *bytes, size_t size);
 size_t file_read(const struct file *f, void *bytes, uint64_t offset, size_t size);
 void file_unmap(struct file *f);                             /* reading goes on working */
 void file_close(struct file *f);                            /* also of a zeroed or half-open one */
+bool file_is_special(const char *path);                     /* is there, and no regular file: a device, a pipe, a link */
 
 #endif

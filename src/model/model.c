@@ -146,8 +146,8 @@ int32_t llama_n_head     (const struct llama_model *m) { return llama_model_n_he
 /* ---- writing --------------------------------------------------------------------------------------------------- */
 
 void llama_model_save_to_file(const struct llama_model *m, const char *path_model) {
-    if (m->no_alloc) {
-        log_error("%s: a model without its data cannot be written", path_model);
+    if (model_lacks(m)) {
+        log_error("%s: %s", path_model, model_lacks(m));
         return;
     }
     struct gguf_context *out = gguf_init_empty();

@@ -16,6 +16,8 @@
 #include "llama.h"
 #include "map.h"
 
+#include <stdatomic.h>
+
 /* ---- a model's numbers ------------------------------------------------------------------------------------------- */
 
 struct hparams {
@@ -173,15 +175,17 @@ struct llama_adapter_lora {
     struct lora_layer  *layers, whole;          /* [n_layer]; those outside layers */
     llama_token        *invocation;             /* [n_invocation] or NULL */
     uint64_t            n_invocation;
+    atomic_int          users;                  /* contexts that compute with it, and 1 until it is freed */
 };
 
 struct adapter_use {
-    const struct llama_adapter_lora *adapter;
-    float                            scale;     /* as given, not 0 */
+    struct llama_adapter_lora *adapter;
+    float                      scale;           /* as given, not 0 */
 };
 
 const struct lora_pair *adapter_pair(const struct llama_adapter_lora *a, int il, enum tensor_id id);    /* il < 0: outside layers */
 float adapter_scale(const struct adapter_use *use, const struct lora_pair *p);      /* what B*A is multiplied with */
+void adapter_uses_free(struct adapter_use *uses, size_t n);         /* the array; what nobody has or uses any more goes with it */
 
 /* ---- a graph being built ----------------------------------------------------------------------------------------- */
 

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { PIECE_BYTES = 8 << 20 };             /* floats unpacked at once, at least a row */
 
@@ -34,6 +33,7 @@ struct work {
     const struct part   *parts;             /* those that go into this file */
     int                  n_parts;
     struct mixture       mixture;
+    struct pattern     **patterns;          /* of params->tt_overrides, in order, and NULL */
     struct item         *items;             /* [n_items] */
     size_t               n_items, n_replaced, n_wanted;
     struct gguf_context *out;
@@ -91,19 +91,29 @@ static void mixture_describe(struct work *w) {
     }
 }
 
-/* The program's word on a tensor: the first pattern that occurs in its name. False: a pattern that is none, or no memory. */
-static bool pattern_type(const struct llama_model_tensor_override *o, const char *name, enum ggml_type *type) {
-    for (; o && o->pattern; o++) {
-        struct pattern *p = pattern_parse(o->pattern, "tensor pattern");
-        const int found = p ? pattern_occurs(p, name) : -1;
-        pattern_free(p);
-        if (p && found < 0) log_error("out of memory");
-        if (found < 0) return false;
-        if (!found) continue;
-        *type = o->type;
-        return true;
+static bool patterns_parse(struct work *w) {
+    const struct llama_model_tensor_override *o = w->params->tt_overrides;
+    size_t n = 0;
+    while (o && o[n].pattern) n++;
+    if (!(w->patterns = calloc(n + 1, sizeof *w->patterns))) return out_of_memory(w);
+    for (size_t i = 0; i < n; i++) {
+        if (!(w->patterns[i] = pattern_parse(o[i].pattern, "tensor pattern"))) return false;
     }
     return true;
+}
+
+static void patterns_free(struct pattern **patterns) {
+    for (size_t i = 0; patterns && patterns[i]; i++) pattern_free(patterns[i]);
+    free(patterns);
+}
+
+/* The program's word on a tensor: the first pattern that occurs in its name. False: no memory. */
+static bool pattern_type(const struct work *w, const char *name, enum ggml_type *type) {
+    int found = 0;
+    for (size_t i = 0; !found && w->patterns[i]; i++) {
+        if ((found = pattern_occurs(w->patterns[i], name)) > 0) *type = w->params->tt_overrides[i].type;
+    }
+    return found >= 0 || out_of_memory(w);
 }
 
 /* Can weights be stored in this type? */
@@ -119,9 +129,9 @@ static bool wanted_type(const struct work *w, const struct ggml_tensor *t, enum 
     *type = p->pure ? mixture_main_type(p->ftype) : mixture_type(&w->mixture, t);
     if (!strcmp(t->name, "token_embd.weight") && p->token_embedding_type < GGML_TYPE_COUNT) *type = p->token_embedding_type;
     else if (mixture_is_output(&w->mixture, t->name) && p->output_tensor_type < GGML_TYPE_COUNT) *type = p->output_tensor_type;
-    if (!pattern_type(p->tt_overrides, t->name, type)) return false;
+    if (!pattern_type(w, t->name, type)) return false;
     if (packs(*type)) return true;
-    log_error("tensor %s: nothing can be packed into type %d", t->name, (int) *type);
+    log_error("tensor %s: nothing can be packed into %s", t->name, (unsigned) *type < GGML_TYPE_COUNT ? ggml_type_name(*type) : "an unknown type");
     return false;
 }
 
@@ -171,6 +181,10 @@ static bool item_describe(struct work *w, const struct item *it) {
     const int layer = mixture_layer(it->source->name);
     if (layer < 0) ggml_set_name(t, it->source->name);
     else ggml_format_name(t, "blk.%d%s", layer - n_pruned_below(w->params->prune_layers, layer), strchr(it->source->name + 4, '.'));
+    if (gguf_find_tensor(w->out, t->name) >= 0) {       /* in two files of the source, or after renaming */
+        log_error("%s: two tensors would have the name %s", model_file_name(w->m), t->name);
+        return false;
+    }
     const int64_t before = gguf_get_n_tensors(w->out);
     gguf_add_tensor(w->out, t);
     return gguf_get_n_tensors(w->out) > before || out_of_memory(w);
@@ -337,9 +351,10 @@ static bool write_data(struct work *w) {
 
 static bool write_file(struct work *w, const char *path) {
     const size_t length = strlen(path) + sizeof ".part";
+    const bool whole = !file_is_special(path);          /* a device or a link stays what it is */
     char *part = malloc(length);
     if (!part) return out_of_memory(w);
-    snprintf(part, length, "%s.part", path);
+    snprintf(part, length, whole ? "%s.part" : "%s", path);
     errno = 0;
     if (!(w->file = fopen(part, "wb"))) {
         log_error("%s: %s", path, strerror(errno));
@@ -348,11 +363,11 @@ static bool write_file(struct work *w, const char *path) {
     }
     bool ok = gguf_write_to_file_ptr(w->out, w->file, true) && write_data(w);
     const bool failed = ferror(w->file), closed = fclose(w->file) == 0;
-    if (failed || (ok && (!closed || rename(part, path)))) {
+    if (failed || (ok && (!closed || (whole && rename(part, path))))) {
         log_error("%s: %s", path, errno ? strerror(errno) : "it could not be written");
         ok = false;
     }
-    if (!ok) remove(part);
+    if (!ok && whole) remove(part);
     free(part);
     return ok;
 }
@@ -413,7 +428,8 @@ bool arn_model_quantize(const char *in, const char *out, const struct llama_mode
     }
     if (!(w.m = model_open(in))) return false;
     mixture_describe(&w);
-    const bool ok = quantize_all(&w, out);
+    const bool ok = patterns_parse(&w) && quantize_all(&w, out);
+    patterns_free(w.patterns);
     llama_model_free(w.m);
     return ok;
 }

@@ -35,7 +35,7 @@ static void put_u32(struct writer *w, uint32_t v) { put(w, &v, sizeof v); }
 struct reader {
     const uint8_t *p;
     size_t         left;
-    bool           failed;
+    bool           failed, whole;       /* whole: a file's, which ends where the state does */
 };
 
 /* The next n bytes; NULL once anything was missing. */
@@ -47,6 +47,11 @@ static const uint8_t *get(struct reader *r, size_t n) {
     r->p += n;
     r->left -= n;
     return r->p - n;
+}
+
+static bool at_end(const struct reader *r) {
+    if (r->whole && r->left) log_error("state: %zu bytes behind its end", r->left);
+    return !r->whole || !r->left;
 }
 
 static uint32_t get_u32(struct reader *r) {
@@ -249,8 +254,8 @@ static void cache_restore(struct kv_cache *kv, uint32_t n_layer, const struct ca
     set_cache(kv, n_layer, s, to);
 }
 
-size_t llama_state_set_data(struct llama_context *ctx, const uint8_t *src, size_t size) {
-    struct reader r = { src, src ? size : 0, false };
+static size_t state_read(struct llama_context *ctx, const uint8_t *src, size_t size, bool whole) {
+    struct reader r = { src, src ? size : 0, false, whole };
     struct cache_state s[KV_CACHES] = { { 0 } };
     int64_t *to[KV_CACHES] = { NULL };
     const uint8_t *row = NULL, *logits = NULL;
@@ -260,7 +265,7 @@ size_t llama_state_set_data(struct llama_context *ctx, const uint8_t *src, size_
         const struct kv_cache *kv = &ctx->memory.cache[i];
         if (kv->cells.n) ok = get_cache(&r, ctx, kv, &s[i]) && (to[i] = targets(&s[i]));
     }
-    ok = ok && outputs_reserve(ctx, (int32_t) n);
+    ok = ok && at_end(&r) && outputs_reserve(ctx, (int32_t) n);
     for (int i = 0; i < KV_CACHES; i++) {
         if (ok && to[i]) cache_restore(&ctx->memory.cache[i], ctx->memory.n_layer, &s[i], to[i]);
         free(to[i]);
@@ -272,6 +277,8 @@ size_t llama_state_set_data(struct llama_context *ctx, const uint8_t *src, size_
     if (n) memcpy(ctx->out.logits, logits, (size_t) n*ctx->model->h.n_vocab*sizeof *ctx->out.logits);
     return size - r.left;
 }
+
+size_t llama_state_set_data(struct llama_context *ctx, const uint8_t *src, size_t size) { return state_read(ctx, src, size, false); }
 
 /* ---- a state of one sequence ----------------------------------------------------------------------------------- */
 
@@ -337,8 +344,8 @@ static bool seq_restore(struct kv_cache *kv, uint32_t n_layer, const struct cach
 }
 
 static size_t seq_read(struct llama_context *ctx, const uint8_t *src, size_t size, llama_seq_id dest,
-                       llama_state_seq_flags flags) {
-    struct reader r = { src, src ? size : 0, false };
+                       llama_state_seq_flags flags, bool whole) {
+    struct reader r = { src, src ? size : 0, false, whole };
     struct cache_state s[KV_CACHES] = { { 0 } };
     int64_t *to[KV_CACHES] = { NULL };
     struct ordered *order[KV_CACHES] = { NULL };
@@ -353,6 +360,7 @@ static size_t seq_read(struct llama_context *ctx, const uint8_t *src, size_t siz
         ok = get_cache(&r, ctx, kv, &s[i]) && has_room(&kv->cells, s[i].n, dest) && (to[i] = targets(&s[i]));
         ok = ok && (order[i] = room((s[i].n + (size_t) 1)*sizeof *order[i]));
     }
+    ok = ok && at_end(&r);
     for (int i = 0; i < KV_CACHES; i++) {
         ok = ok && (!to[i] || seq_restore(&ctx->memory.cache[i], ctx->memory.n_layer, &s[i], to[i], order[i], dest));
         free(to[i]);
@@ -370,7 +378,7 @@ size_t llama_state_seq_get_data_ext(struct llama_context *ctx, uint8_t *dst, siz
 }
 size_t llama_state_seq_set_data_ext(struct llama_context *ctx, const uint8_t *src, size_t size,
                                     llama_seq_id dest_seq_id, llama_state_seq_flags flags) {
-    return seq_read(ctx, src, size, dest_seq_id, flags);
+    return seq_read(ctx, src, size, dest_seq_id, flags, false);
 }
 size_t llama_state_seq_get_size(struct llama_context *ctx, llama_seq_id seq_id) {
     return seq_write(ctx, NULL, 0, seq_id, 0);
@@ -379,7 +387,7 @@ size_t llama_state_seq_get_data(struct llama_context *ctx, uint8_t *dst, size_t 
     return llama_state_seq_get_data_ext(ctx, dst, size, seq_id, 0);
 }
 size_t llama_state_seq_set_data(struct llama_context *ctx, const uint8_t *src, size_t size, llama_seq_id dest_seq_id) {
-    return seq_read(ctx, src, size, dest_seq_id, 0);
+    return seq_read(ctx, src, size, dest_seq_id, 0, false);
 }
 
 /* ---- files: magic, version, n tokens, the tokens, a state ------------------------------------------------------ */
@@ -402,24 +410,37 @@ struct saved {                      /* the bytes of such a file; free them */
     size_t size;
 };
 
-static bool load(const char *path, uint32_t magic, uint32_t version, size_t capacity, struct saved *s) {
+/* The largest state that a context can take up: more of a file is not worth reading. */
+static uint64_t most_bytes(const struct llama_context *ctx) {
+    const uint64_t outputs = (uint64_t) ctx->params.n_batch*(1 + (uint64_t) ctx->model->h.n_vocab)*sizeof(float);
+    uint64_t bytes = sizeof(struct fingerprint) + 8*sizeof(uint32_t) + outputs;
+    for (int i = 0; i < KV_CACHES; i++) {
+        const struct kv_cache *kv = &ctx->memory.cache[i];
+        if (kv->cells.n) bytes += kv->cells.n*(sizeof(struct cell_record) + row_bytes(kv, ctx->memory.n_layer));
+    }
+    return bytes;
+}
+
+static bool load(const struct llama_context *ctx, const char *path, uint32_t magic, uint32_t version, size_t capacity, struct saved *s) {
     struct file f;
+    uint32_t head[3];
     *s = (struct saved) { 0 };
     if (!file_open(&f, path)) return false;
-    uint32_t head[3] = { 0 };
-    s->bytes = room(f.size + 1);
-    if (!s->bytes) { file_close(&f); return false; }
-    bool ok = file_read(&f, s->bytes, 0, f.size) == f.size && f.size >= sizeof head;
-    if (ok) memcpy(head, s->bytes, sizeof head);
-    ok = ok && head[0] == magic && head[1] == version && head[2] <= (f.size - sizeof head)/sizeof(llama_token) &&
-        head[2] <= capacity;
-    s->n     = head[2];
-    s->state = ok ? s->bytes + sizeof head + s->n*sizeof(llama_token) : NULL;
-    s->size  = ok ? f.size - sizeof head - s->n*sizeof(llama_token) : 0;
-    if (!ok) log_error("%s: not a saved state, or of more than %zu tokens", path, capacity);
+    const bool known = file_read(&f, head, 0, sizeof head) == sizeof head && head[0] == magic && head[1] == version;
+    const uint64_t tokens = known ? head[2]*(uint64_t) sizeof(llama_token) : 0;
+    const bool fits = known && head[2] <= capacity && tokens <= f.size - sizeof head && f.size - sizeof head - tokens <= most_bytes(ctx);
+    s->bytes = fits ? room(f.size) : NULL;
+    const bool read = s->bytes && file_read(&f, s->bytes, 0, f.size) == f.size;
+    if (read) {
+        s->n     = head[2];
+        s->state = s->bytes + sizeof head + tokens;
+        s->size  = f.size - sizeof head - tokens;
+    }
+    if (!fits)                 log_error("%s: not a saved state, or of more than %zu tokens, or of another context", path, capacity);
+    else if (s->bytes && !read) log_error("%s: it cannot be read", path);
     file_close(&f);
-    if (!ok) free(s->bytes);
-    return ok;
+    if (!read) free(s->bytes);
+    return read;
 }
 
 static void tokens_out(const struct saved *s, llama_token *tokens, size_t *count) {
@@ -440,8 +461,8 @@ bool llama_state_save_file(struct llama_context *ctx, const char *path_session, 
 bool llama_state_load_file(struct llama_context *ctx, const char *path_session, llama_token *tokens_out_,
                            size_t n_token_capacity, size_t *n_token_count_out) {
     struct saved s;
-    if (!load(path_session, LLAMA_SESSION_MAGIC, LLAMA_SESSION_VERSION, n_token_capacity, &s)) return false;
-    const bool ok = llama_state_set_data(ctx, s.state, s.size) == s.size && s.size;
+    if (!load(ctx, path_session, LLAMA_SESSION_MAGIC, LLAMA_SESSION_VERSION, n_token_capacity, &s)) return false;
+    const bool ok = state_read(ctx, s.state, s.size, true) > 0;
     if (ok) tokens_out(&s, tokens_out_, n_token_count_out);
     free(s.bytes);
     return ok;
@@ -460,8 +481,8 @@ size_t llama_state_seq_save_file(struct llama_context *ctx, const char *filepath
 size_t llama_state_seq_load_file(struct llama_context *ctx, const char *filepath, llama_seq_id dest_seq_id,
                                  llama_token *tokens_out_, size_t n_token_capacity, size_t *n_token_count_out) {
     struct saved s;
-    if (!load(filepath, LLAMA_STATE_SEQ_MAGIC, LLAMA_STATE_SEQ_VERSION, n_token_capacity, &s)) return 0;
-    const bool ok = seq_read(ctx, s.state, s.size, dest_seq_id, 0) == s.size && s.size;
+    if (!load(ctx, filepath, LLAMA_STATE_SEQ_MAGIC, LLAMA_STATE_SEQ_VERSION, n_token_capacity, &s)) return 0;
+    const bool ok = seq_read(ctx, s.state, s.size, dest_seq_id, 0, true) > 0;
     if (ok) tokens_out(&s, tokens_out_, n_token_count_out);
     const size_t read = s.size + 3*sizeof(uint32_t) + s.n*sizeof(llama_token);
     free(s.bytes);

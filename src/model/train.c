@@ -75,24 +75,32 @@ void training_free(struct training *t) {
     free(t);
 }
 
-static bool can_train(const struct llama_context *ctx, const struct llama_model *m, const struct llama_opt_params *p, uint32_t n_ctx_train) {
+struct steps { uint32_t n_batch, n_ubatch; };   /* tokens of a step of the optimiser, and of a graph */
+
+static struct steps steps_of(const struct llama_context *ctx, uint32_t n_ctx_train) {
     const struct llama_context_params *c = &ctx->params;
-    const uint32_t n_batch = c->n_batch < n_ctx_train ? c->n_batch : n_ctx_train;
+    const uint32_t n = c->n_batch < n_ctx_train ? c->n_batch : n_ctx_train;
+    return (struct steps) { n, c->n_ubatch < n ? c->n_ubatch : n };
+}
+
+static bool can_train(const struct llama_context *ctx, const struct llama_model *m, const struct llama_opt_params *p, uint32_t n_ctx_train) {
+    const struct steps s = steps_of(ctx, n_ctx_train);
     if (m != ctx->model)                                   return refuse(ctx, "the context is of another model");
     if ((unsigned) p->optimizer_type >= GGML_OPT_OPTIMIZER_TYPE_COUNT) return refuse(ctx, "no such optimizer");
     if (model_lacks(m))                                    return refuse(ctx, model_lacks(m));
     if (m->bytes_mapped)                                   return refuse(ctx, "its weights are a mapped file (LLAMA_LOAD_MODE_NONE reads them)");
-    if (n_ctx_train > INT32_MAX || n_ctx_train % n_batch || c->n_ctx % n_batch) return refuse(ctx, "the context is no multiple of n_batch");
-    if (n_batch % (c->n_ubatch < n_batch ? c->n_ubatch : n_batch)) return refuse(ctx, "n_batch is no multiple of n_ubatch");
+    if (n_ctx_train > INT32_MAX || n_ctx_train % s.n_batch || ctx->params.n_ctx % s.n_batch) return refuse(ctx, "the context is no multiple of n_batch");
+    if (s.n_batch % s.n_ubatch) return refuse(ctx, "n_batch is no multiple of n_ubatch");
     return true;
 }
 
 static struct training *training_new(const struct llama_context *ctx, const struct llama_opt_params *p, uint32_t n_ctx_train) {
     struct training *t = calloc(1, sizeof *t);
+    const struct steps s = steps_of(ctx, n_ctx_train);
     const size_t n = ctx->params.n_ctx;
     if (!t) return NULL;
-    t->n_batch  = (int32_t) (ctx->params.n_batch < n_ctx_train ? ctx->params.n_batch : n_ctx_train);
-    t->n_ubatch = (int32_t) ctx->params.n_ubatch < t->n_batch ? (int32_t) ctx->params.n_ubatch : t->n_batch;
+    t->n_batch  = (int32_t) s.n_batch;
+    t->n_ubatch = (int32_t) s.n_ubatch;
     t->tokens   = malloc(n*sizeof *t->tokens);
     t->labels   = malloc(n*sizeof *t->labels);
     t->outputs  = malloc((size_t) t->n_batch);

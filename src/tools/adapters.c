@@ -81,19 +81,10 @@ static bool control_add(const struct control *c, const char *path, float scale) 
     return ok;
 }
 
-/* "FROM:TO" */
-static bool control_layers(const char *text, int n_layer, int *from, int *to) {
-    char rest;
-    if (!text) { *from = 1; *to = n_layer - 1; return true; }
-    if (sscanf(text, "%d:%d%c", from, to, &rest) == 2 && *from >= 1 && *from <= *to) return true;
-    return !usage("--control-layers: '%s' is no range of layers, as 1:%d is", text, n_layer - 1);
-}
-
-static bool controls_open(struct session *s, const struct text_list *list, const char *layers) {
+static bool controls_open(struct session *s, const struct text_list *list, const int64_t layers[2]) {
     struct control c = { .n_embd = llama_model_n_embd(s->model), .n_layer = llama_model_n_layer(s->model) };
-    int from, to;
+    const int from = layers[0] ? (int) layers[0] : 1, to = layers[0] ? (int) layers[1] : c.n_layer - 1;
     if (!list->n) return true;
-    if (!control_layers(layers, c.n_layer, &from, &to)) return false;
     const size_t n = (size_t) c.n_embd*(size_t) (c.n_layer - 1);
     c.data = calloc(n + 1, sizeof *c.data);
     bool ok = c.data || !fail("out of memory");

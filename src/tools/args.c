@@ -71,6 +71,18 @@ static bool append(const struct arg *a, const char *text) {
     return true;
 }
 
+static bool store_range(const struct arg *a, const char *text) {
+    int64_t *range = a->target;
+    char *colon, *end = NULL;
+    errno = 0;
+    const long long from = strtoll(text, &colon, 10), to = *colon == ':' ? strtoll(colon + 1, &end, 10) : 0;
+    if (!end || colon == text || end == colon + 1 || *end || errno || (double) from < a->least || (double) to > a->most || from > to)
+        return !usage("%s: '%s' is not %s, whole numbers from %.10g to %.10g", a->name, text, a->value, a->least, a->most);
+    range[0] = from;
+    range[1] = to;
+    return true;
+}
+
 /* Store one value; false after an error line. */
 static bool store(const struct arg *a, const char *text) {
     double v;
@@ -78,6 +90,7 @@ static bool store(const struct arg *a, const char *text) {
     if (a->kind == ARG_LEVEL) return set_level(a, text);
     if (a->kind == ARG_TEXT) { *(const char **) a->target = text; return true; }
     if (a->kind == ARG_LIST) return append(a, text);
+    if (a->kind == ARG_RANGE) return store_range(a, text);
     if (!number_ok(a, text, &v)) {
         if (a->least < a->most) usage("%s: '%s' is not %s from %.10g to %.10g", a->name, text, a->kind == ARG_INT ? "a whole number" : "a number", a->least, a->most);
         else                    usage("%s: '%s' is not a number", a->name, text);

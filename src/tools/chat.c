@@ -1,10 +1,8 @@
 /* chat: a conversation. Each turn renders the whole conversation with the model's template and computes only what differs from
  * what the context holds already. Lines beginning with / are commands to the tool. */
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #ifdef HAVE_EDITLINE
 #include <editline/readline.h>
@@ -18,7 +16,7 @@ struct chat {
     struct llama_sampler      *chain;
     struct llama_chat_message *messages;        /* role: a string constant; content: malloc'd */
     size_t                     n, room;
-    size_t                     n_system;        /* messages that /reset keeps */
+    size_t                     n_system;        /* messages at the beginning that /reset keeps */
     bool                       json;            /* answers as objects */
 };
 
@@ -98,18 +96,13 @@ static void save(const struct chat *c, const char *path) {
         cJSON_AddStringToObject(o, "content", c->messages[i].content);
         cJSON_AddItemToArray(list, o);
     }
-    char *text = json_text(list), *part = text ? malloc(strlen(path) + sizeof ".part") : NULL;
-    struct stat there;
-    const bool special = stat(path, &there) == 0 && !S_ISREG(there.st_mode);
-    if (part) sprintf(part, special ? "%s" : "%s.part", path);      /* a file that is there stays until the new one is whole */
-    FILE *f = part ? fopen(part, "wb") : NULL;
-    bool ok = f && fprintf(f, "%s\n", text) > 0;
-    if (f && fclose(f)) ok = false;
-    if (ok && !special && rename(part, path)) ok = false;
-    if (!ok) fail("%s: %s", path, part ? strerror(errno) : "out of memory");
-    else fprintf(stderr, "saved %zu messages to %s\n", c->n, path);
-    if (!ok && f && !special) remove(part);
-    free(part);
+    char *text = json_text(list);
+    struct output o;
+    if (!text) fail("out of memory");
+    else if (output_open(&o, path)) {
+        fprintf(o.file, "%s\n", text);
+        if (output_close(&o, true)) fprintf(stderr, "saved %zu messages to %s\n", c->n, path);
+    }
     free(text);
 }
 
@@ -132,9 +125,11 @@ static void load(struct chat *c, const char *path) {
     cut(c, 0);
     cJSON_ArrayForEach(o, list) {
         char *content = copy(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "content")));
-        if (!content || !push(c, role_of(o), content)) { cut(c, 0); fail("out of memory"); break; }
+        if (!content) fail("out of memory");
+        if (!content || !push(c, role_of(o), content)) { cut(c, 0); break; }
     }
     cJSON_Delete(list);
+    for (c->n_system = 0; c->n_system < c->n && !strcmp(c->messages[c->n_system].role, "system"); ) c->n_system++;
     fprintf(stderr, "loaded %zu messages from %s\n", c->n, path);
 }
 

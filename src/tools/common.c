@@ -245,6 +245,7 @@ char *session_chat(const struct session *s, const struct llama_chat_message *mes
 static bool add_grammar(const struct session *s, struct llama_sampler *chain, const char *path) {
     char *text = text_of_file(path);
     if (!text) return false;
+    if (!*text) { free(text); return !fail("%s: the grammar is empty", path); }       /* to the library none */
     struct llama_sampler *grammar = llama_sampler_init_grammar(s->vocab, text, "root");
     free(text);
     if (!grammar) return !fail_library(path, "no grammar");

@@ -1,7 +1,6 @@
 /* plan: every byte that a run will use, before it runs; the place of every activation as a picture, time across, address up; and
  * the steps in which a batch is computed. */
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,17 +111,6 @@ static bool add_step(const struct arn_step *step, void *user_data) {
 
 enum { WIDTH = 1600, HEIGHT = 800, LEFT = 90, TOP = 60, BOTTOM = 60, RIGHT = 30 };
 
-static void put_escaped(FILE *f, const char *text) {
-    for (; *text; text++) {
-        switch (*text) {
-            case '&': fputs("&amp;", f); break;
-            case '<': fputs("&lt;", f);  break;
-            case '>': fputs("&gt;", f);  break;
-            default:  if ((unsigned char) *text >= 32) fputc(*text, f);
-        }
-    }
-}
-
 /* A colour for each op, so that the same work looks the same everywhere. */
 static unsigned hue(const char *op) {
     unsigned h = 2166136261u;
@@ -144,13 +132,14 @@ static void put_axis(FILE *f, const struct places *p, double x_scale, double y_s
 }
 
 static int write_svg(const char *path, const char *model, const struct places *p, const struct arn_memory *m) {
-    FILE *f = fopen(path, "wb");
-    if (!f) return fail("%s: %s", path, strerror(errno));
+    struct output o;
+    if (!output_open(&o, path)) return 1;
+    FILE *const f = o.file;
     const double x_scale = (double) (WIDTH - LEFT - RIGHT)/(p->end + 2), y_scale = (double) (HEIGHT - TOP - BOTTOM)/(double) (p->peak ? p->peak : 1);
     char a[32], b[32];
     fprintf(f, "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 %d %d' font-family='sans-serif' font-size='12'>\n<rect width='100%%' height='100%%' fill='white'/>\n", WIDTH, HEIGHT);
     fprintf(f, "<text x='%d' y='24' font-size='17'>", LEFT);
-    put_escaped(f, model);
+    xml_put(f, model);
     fprintf(f, ": where each activation lies, and how long</text>\n<text x='%d' y='44' fill='#555'>%zu tensors; peak %s, lower bound %s</text>\n",
             LEFT, p->n, bytes_text((double) m->activations, a), bytes_text((double) m->activations_lower_bound, b));
     put_axis(f, p, x_scale, y_scale);
@@ -160,13 +149,13 @@ static int write_svg(const char *path, const char *model, const struct places *p
         fprintf(f, "<rect x='%.2f' y='%.2f' width='%.2f' height='%.2f' fill='hsl(%u,60%%,%d%%)' stroke='#fff' stroke-width='%.2f'><title>",
                 LEFT + (q->first + 1)*x_scale, HEIGHT - BOTTOM - ((double) q->offset + (double) q->size)*y_scale, (q->last - q->first + 1)*x_scale, h,
                 hue(q->op), q->in_place ? 78 : 62, h > 3 ? 0.5 : 0.0);
-        put_escaped(f, q->name);
+        xml_put(f, q->name);
         fprintf(f, " (%s) %s at %zu, nodes %d to %d%s</title></rect>\n", q->op, bytes_text((double) q->size, a), q->offset, q->first, q->last, q->in_place ? ", in place" : "");
     }
     const double bound = HEIGHT - BOTTOM - (double) m->activations_lower_bound*y_scale;
     fprintf(f, "<line x1='%d' x2='%d' y1='%.1f' y2='%.1f' stroke='#c00' stroke-dasharray='6 4'/><text x='%d' y='%.1f' text-anchor='end' fill='#c00'>lower bound</text>\n</svg>\n",
             LEFT, WIDTH - RIGHT, bound, bound, WIDTH - RIGHT - 4, bound + 14);
-    return ferror(f) | fclose(f) ? fail("%s: %s", path, strerror(errno)) : 0;
+    return output_close(&o, true) ? 0 : 1;
 }
 
 /* ---- figures ---- */

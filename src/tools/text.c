@@ -92,17 +92,32 @@ static int sequence(const unsigned char *p) {
     return 0;
 }
 
+/* What a terminal would act on, or is no character. */
+static bool is_control(const unsigned char *p, int n) { return n == 0 || *p < 32 || *p == 127 || (*p == 0xc2 && p[1] < 0xa0); }
+
 void text_put(FILE *f, const char *text, size_t most) {
     const unsigned char *p = (const unsigned char *) text, *const end = p + strlen(text);
     while (p < end) {
         const int n = sequence(p);
-        const bool control = n == 0 || *p < 32 || *p == 127 || (*p == 0xc2 && p[1] < 0xa0);
+        const bool control = is_control(p, n);
         const size_t step = n ? (size_t) n : 1;
         if (step > most) { fputs("...", f); return; }
         most -= step;
         if (control) fputc('.', f);
         else         fwrite(p, 1, step, f);
         p += step;
+    }
+}
+
+void xml_put(FILE *f, const char *text) {
+    for (const unsigned char *p = (const unsigned char *) text; *p; ) {
+        const int n = sequence(p);
+        if (is_control(p, n)) fputc('.', f);
+        else if (*p == '&')   fputs("&amp;", f);
+        else if (*p == '<')   fputs("&lt;", f);
+        else if (*p == '>')   fputs("&gt;", f);
+        else                  fwrite(p, 1, (size_t) n, f);
+        p += n ? n : 1;
     }
 }
 

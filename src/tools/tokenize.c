@@ -1,12 +1,8 @@
 /* tokenize and logits: what the model sees of a text, and what it expects next. */
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "commands.h"
 #include "tool.h"
@@ -115,12 +111,6 @@ static bool decode_all(struct session *s, const llama_token *tokens, int n, FILE
     return true;
 }
 
-/* What a run that ended early has written; a device or a pipe stays. */
-static void remove_part(const char *path) {
-    struct stat st;
-    if (!lstat(path, &st) && S_ISREG(st.st_mode)) unlink(path);
-}
-
 int command_logits(int argc, char **argv) {
     struct model_args m = MODEL_ARGS_DEFAULT;
     const char *text = NULL, *file = NULL, *path = NULL;
@@ -139,14 +129,12 @@ int command_logits(int argc, char **argv) {
     struct session s;
     if (session_open(&s, &m, true)) {
         llama_token *tokens = session_tokenize(&s, read, true, &n);
-        FILE *out = NULL;
+        struct output out = { NULL, NULL, NULL };
         if (tokens && n == 0) fail("the prompt has no tokens");
         else if (tokens && n > s.n_ctx) fail("the prompt has %d tokens, the context only %d (-c sets its size)", n, s.n_ctx);
-        else if (tokens && path && !(out = fopen(path, "wb"))) fail("%s: %s", path, strerror(errno));
-        else if (tokens) {
-            bool ok = decode_all(&s, tokens, n, out);
-            if (out && (ferror(out) | fclose(out))) { fail("%s: %s", path, strerror(errno)); ok = false; }
-            if (!ok && out) remove_part(path);
+        else if (tokens && (!path || output_open(&out, path))) {
+            bool ok = decode_all(&s, tokens, n, out.file);
+            if (path) ok = output_close(&out, ok);
             if (ok) status = print_top(&s, tokens, n, (int) top, m.json);
         }
         free(tokens);

@@ -14,7 +14,7 @@
 
 /* ---- args.c: options are a table ---- */
 
-enum arg_kind { ARG_FLAG, ARG_INT, ARG_FLOAT, ARG_TEXT, ARG_TYPE, ARG_LEVEL, ARG_LIST };
+enum arg_kind { ARG_FLAG, ARG_INT, ARG_FLOAT, ARG_TEXT, ARG_TYPE, ARG_LEVEL, ARG_LIST, ARG_RANGE };
 
 enum { LIST_MAX = 16 };             /* far more adapters than are used at once */
 struct text_list {                  /* what an option was given, in order */
@@ -25,8 +25,8 @@ struct text_list {                  /* what an option was given, in order */
 struct arg {
     const char   *name;         /* "-n", "--temp"; an operand has no dash and comes in order */
     enum arg_kind kind;
-    void         *target;       /* bool, int64_t, double, const char *, enum ggml_type or struct text_list: left as it is when absent; an
-                                 * instruction level needs none, it is in force at once */
+    void         *target;       /* bool, int64_t, double, const char *, enum ggml_type, struct text_list or int64_t[2]: left as it is when
+                                 * absent; an instruction level needs none, it is in force at once */
     const char   *value;        /* how the help calls the value; "[NAME]" marks an operand as optional */
     const char   *help;
     double        least, most;  /* range of a number, checked when least < most */
@@ -60,7 +60,7 @@ struct model_args {
     int64_t     n_ctx, n_batch, threads;
     enum ggml_type type_k, type_v;
     struct text_list lora, control;             /* FILE or FILE:SCALE */
-    const char *control_layers;                 /* FROM:TO */
+    int64_t control_layers[2];                  /* from, to; 0: all */
     bool        json, verbose;
     bool        sizes_only;                     /* nothing is computed: plan what may be beyond memory */
 };
@@ -76,7 +76,7 @@ struct model_args {
 #define ARG_ADAPTERS(m) \
     { "--lora",    ARG_LIST, &(m).lora,    "FILE[:SCALE]", "use this adapter of the model too (scale: 1; may be repeated)", 0, 0 }, \
     { "--control-vector", ARG_LIST, &(m).control, "FILE[:SCALE]", "add these vectors to what layers give (scale: 1; may be repeated)", 0, 0 }, \
-    { "--control-layers", ARG_TEXT, &(m).control_layers, "FROM:TO", "only to layers FROM to TO (default: all; the first is 0 and has none)", 0, 0 }
+    { "--control-layers", ARG_RANGE, (m).control_layers, "FROM:TO", "only to layers FROM to TO (default: all; the first is 0 and has none)", 1, 1 << 20 }
 #define ARG_CPU(m) \
     { "--cpu",     ARG_LEVEL, NULL,        "LEVEL",   "instructions to use: portable, avx2, ... (default: the best; all give the same bits)", 0, 0 }, \
     { "--verbose", ARG_FLAG, &(m).verbose, NULL,      "show what the library logs", 0, 0 }
@@ -145,6 +145,12 @@ bool   is_terminal(FILE *f);
 void   progress(const char *what, double fraction);                 /* a bar on stderr, if that is a terminal; 1 ends it */
 const char *bytes_text(double bytes, char buf[32]);                 /* "4.1 GB" */
 
+/* ---- output.c ---- */
+
+struct output { FILE *file; const char *path; char *part; };       /* part: the name until it is whole, or NULL */
+bool output_open(struct output *o, const char *path);               /* false after an error line */
+bool output_close(struct output *o, bool whole);                    /* not whole: it is dropped. False then, and after an error line */
+
 /* ---- text.c ---- */
 
 enum { TEXT_MAX = 1 << 28 };        /* bytes of a text from outside: its tokens are still counted by an int32_t, with room to spare */
@@ -160,6 +166,7 @@ bool text_append(char **text, size_t *length, size_t *room, const char *bytes, s
 
 /* Show a text on one line: control characters and bytes that are no UTF-8 as dots, at most `most` bytes and then "...". */
 void text_put(FILE *f, const char *text, size_t most);
+void xml_put(FILE *f, const char *text);            /* the same, whole, as text of an XML file */
 
 char *json_text(cJSON *json);       /* valid UTF-8 whatever the strings hold; malloc'd, or NULL when out of memory; deletes json */
 int   print_json(cJSON *json);      /* the same on stdout; 0, or 1 after an error line */

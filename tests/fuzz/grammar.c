@@ -1,16 +1,10 @@
 /* Any bytes as a grammar, and any bytes as a text: parsing ends with a grammar or one line of error, and a text has the same
  * places whether it comes whole or in parts. The part behind the first zero byte is the text. */
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "grammar.h"
 #include "llama.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void quiet(enum ggml_log_level level, const char *text, void *user) { (void) level, (void) text, (void) user; }
 
 /* The bytes of the text that have a place; `commit`: each character is made the base. */
 static size_t walk(const struct grammar *g, const uint8_t *text, size_t n, bool commit) {
@@ -41,22 +35,11 @@ static size_t walk(const struct grammar *g, const uint8_t *text, size_t n, bool 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     llama_log_set(quiet, NULL);
-    char *text = malloc(size + 1);
-    if (!text) return 0;
-    memcpy(text, data, size);
-    text[size] = 0;
-    const size_t n = strlen(text);
-    struct grammar *g = grammar_parse(text, "root", NULL);
-    if (g && n < size) {
-        const uint8_t *input = data + n + 1;
-        const size_t length = size - n - 1 < 64 ? size - n - 1 : 64;
-        const size_t a = walk(g, input, length, false), b = walk(g, input, length, true);
-        if (a != b) {
-            fprintf(stderr, "%zu and %zu bytes have places\n", a, b);
-            abort();
-        }
-    }
+    const struct text_and_rest in = text_and_rest(data, size);
+    const size_t n = in.n_rest < 64 ? in.n_rest : 64;
+    struct grammar *g = in.text ? grammar_parse(in.text, "root", NULL) : NULL;
+    if (g && in.rest) require(walk(g, in.rest, n, false) == walk(g, in.rest, n, true), "another number of bytes has places when characters are committed");
     grammar_free(g);
-    free(text);
+    free(in.text);
     return 0;
 }

@@ -4,14 +4,9 @@
  *   flags (u8) · pre-tokenizer (u8) · bos id (u16) · tokens: length (u8, 0 ends), type (u8), score (i8), text · merges: length
  *   (u8, 0 ends), text · the text to tokenize */
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "vocab.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { SPM = 1, BYTES = 2, PREFIX = 4, ADD = 8, PARSE = 16, MAX_LIST = 512 };
 
@@ -39,12 +34,6 @@ static void read_list(struct input *in, struct list *l, bool with_type) {
     }
 }
 
-static void require(bool ok, const char *what) {
-    if (ok) return;
-    fprintf(stderr, "%s\n", what);
-    abort();
-}
-
 static void use(const struct llama_vocab *v, const char *text, int32_t n, unsigned flags, bool exact) {
     const int32_t need = -llama_tokenize(v, text, n, NULL, 0, flags & ADD, flags & PARSE);
     require(need >= 0 && need <= 4*n + 6, "count");
@@ -63,8 +52,6 @@ static void use(const struct llama_vocab *v, const char *text, int32_t n, unsign
 
 static const char *const pres[] = { "default", "gpt-2", "llama-bpe", "qwen2", "qwen35", "bailingmoe", "seed-coder", "gpt-4o",
     "tekken", "smollm", "falcon", "bloom", "viking", "deepseek-llm", "deepseek-coder", "deepseek-v3" };
-
-static void quiet(enum ggml_log_level level, const char *text, void *user) { (void) level, (void) text, (void) user; }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct list tokens, merges;

@@ -40,6 +40,13 @@ static struct llama_adapter_lora *adapter(struct llama_model *m, const struct ti
     return a;
 }
 
+static void finish(struct llama_context *ctx, struct llama_model *m, struct tiny_lora *l, struct tiny *t) {
+    llama_free(ctx);
+    llama_model_free(m);
+    lora_free(l);
+    tiny_free(t);
+}
+
 /* Logits of all tokens, in steps. */
 static void logits(struct llama_context *ctx, int step, float *out) {
     llama_memory_clear(llama_get_memory(ctx), true);
@@ -234,9 +241,7 @@ static void test_metadata(void) {
     struct llama_adapter_lora *stream = f ? llama_adapter_lora_init_from_file_ptr(m, f) : NULL;
     CHECK(stream && llama_adapter_meta_count(stream) == 4, "%s", tiny_log);
     if (f) fclose(f);
-    llama_model_free(m);
-    lora_free(&l);
-    tiny_free(&t);
+    finish(NULL, m, &l, &t);
 }
 
 /* ---- wrong files ----------------------------------------------------------------------------------------------- */
@@ -342,9 +347,7 @@ static void test_truncated(void) {
         struct llama_adapter_lora *a = llama_adapter_lora_init(m, l.path);
         CHECK(!a && tiny_errors > 0, "%zu of %zu bytes: %s", n, size, tiny_log);
     }
-    llama_model_free(m);
-    lora_free(&l);
-    tiny_free(&t);
+    finish(NULL, m, &l, &t);
 }
 
 /* Some bytes changed, anywhere: refused with a line, or taken and then computed with. */
@@ -378,10 +381,7 @@ static void test_damaged(void) {
     }
     fprintf(stderr, "%d of 1500 damaged files taken\n", taken);
     CHECK(taken > 0 && taken < 1500, "nothing was tried");
-    llama_free(ctx);
-    llama_model_free(m);
-    lora_free(&l);
-    tiny_free(&t);
+    finish(ctx, m, &l, &t);
 }
 
 /* A norm that was trained as well is left out, with a warning. */
@@ -394,9 +394,30 @@ static void test_norm_left_out(void) {
     gguf_add_tensor(l.g, ggml_set_name(w, "blk.0.attn_norm.weight"));
     adapter(m, &l);
     CHECK(!tiny_errors && strstr(tiny_log, "blk.0.attn_norm.weight is not used"), "%s", tiny_log);
-    llama_model_free(m);
-    lora_free(&l);
-    tiny_free(&t);
+    finish(NULL, m, &l, &t);
+}
+
+/* One that is freed while contexts use it works on in them, until they are given others or are freed. */
+static void test_freed_in_use(void) {
+    struct tiny t = model_of(0);
+    struct tiny_lora l = adapter_of(0, &t, 0);
+    struct llama_model *m = load(&t);
+    struct llama_context *ctx = context(m, 1), *other = context(m, 1);
+    struct llama_adapter_lora *a = adapter(m, &l);
+    float scale = 1;
+    logits(ctx, N, plain);
+    CHECK(llama_set_adapters_lora(ctx, &a, 1, &scale) == 0 && llama_set_adapters_lora(other, &a, 1, &scale) == 0, "%s", tiny_log);
+    logits(ctx, N, want);
+    llama_adapter_lora_free(a);
+    logits(ctx, N, got);
+    CHECK(same(got, want), "a freed adapter changes bits");
+    CHECK(llama_set_adapters_lora(ctx, NULL, 0, NULL) == 0, "%s", tiny_log);
+    logits(ctx, N, got);
+    CHECK(same(got, plain), "a freed adapter is still there");
+    logits(other, N, got);
+    CHECK(same(got, want), "it is gone from another context");
+    llama_free(other);
+    finish(ctx, m, &l, &t);
 }
 
 /* ---- control vectors ------------------------------------------------------------------------------------------- */
@@ -492,9 +513,7 @@ static void test_control_and_adapter(void) {
     CHECK(!same(plain, want) && !same(again, want), "one of both does not count");
     llama_free(ctx[0]);
     llama_free(ctx[1]);
-    llama_model_free(m);
-    lora_free(&l);
-    tiny_free(&t);
+    finish(NULL, m, &l, &t);
 }
 
 int main(void) {
@@ -510,6 +529,7 @@ int main(void) {
     test_truncated();
     test_damaged();
     test_norm_left_out();
+    test_freed_in_use();
     test_control();
     test_control_and_adapter();
     return DONE();

@@ -201,6 +201,27 @@ static void test_sequences(int i) {
 
 /* ---- memory ---------------------------------------------------------------------------------------------------- */
 
+/* Files that begin as a state's and are none: more than the context can hold, of which nothing is read, and tokens that are not there. */
+static void refused_files(struct llama_context *ctx) {
+    static const struct { uint32_t tokens; off_t size; } files[] = { { 1, (off_t) 1 << 40 }, { 1, 15 }, { 4, 24 }, { UINT32_MAX, 28 }, { 0, 12 }, { 0, 3 } };
+    char path[64];
+    llama_token read[3];
+    size_t n;
+    snprintf(path, sizeof path, "/tmp/state-%d", (int) getpid());
+    for (size_t i = 0; i < sizeof files/sizeof *files; i++) {
+        const uint32_t heads[2][3] = { { LLAMA_SESSION_MAGIC, LLAMA_SESSION_VERSION, files[i].tokens }, { LLAMA_STATE_SEQ_MAGIC, LLAMA_STATE_SEQ_VERSION, files[i].tokens } };
+        for (int k = 0; k < 2; k++) {
+            FILE *f = fopen(path, "wb");
+            if (!f || fwrite(heads[k], sizeof heads[k], 1, f) != 1 || fclose(f) || truncate(path, files[i].size)) exit(fprintf(stderr, "%s: cannot write\n", path));
+            tiny_log_clear();
+            const bool taken = k ? llama_state_seq_load_file(ctx, path, 1, read, 3, &n) > 0 : llama_state_load_file(ctx, path, read, 3, &n);
+            CHECK(!taken && tiny_errors == 1, "file %zu: %d lines: %s", i, tiny_errors, tiny_log);
+        }
+    }
+    unlink(path);
+    CHECK(!llama_state_load_file(ctx, path, read, 3, &n) && !llama_state_load_file(ctx, "/tmp", read, 3, &n), "no file");
+}
+
 /* A copied sequence, a rolled back one and a restored one go on with the bits of the original. */
 static void test_memory(int i, enum ggml_type kv) {
     static float want[TINY_VOCAB], got[TINY_VOCAB];
@@ -242,6 +263,7 @@ static void test_memory(int i, enum ggml_type kv) {
         }
     }
     CHECK(llama_memory_seq_pos_max(mem, 0) == 70, "a refused state changes the memory");
+    refused_files(ctx);
     uint64_t seed = 3;
     for (int n = 0; n < (ONLY_RACES ? 0 : 300); n++) {      /* damaged anywhere: taken or refused, never a crash */
         uint8_t *at = &state[rnd_u64(&seed) % (n < 200 ? 200 : size)], old = *at;
@@ -278,6 +300,10 @@ static void test_shift(void) {
     double worst = 0;
     for (int i = 0; i < TINY_VOCAB; i++) worst = fmax(worst, fabs((double) want[i] - (double) got[i]));
     CHECK(worst < 1e-4, "shifted: off by %g", worst);
+    llama_memory_seq_add(mem, 0, 0, -1, INT32_MAX - 1 - 50);        /* to the last position that there is */
+    tiny_log_clear();
+    CHECK(llama_memory_seq_pos_max(mem, 0) == INT32_MAX - 1 && llama_decode(ctx, llama_batch_get_one(tokens, 3)) == -1 && tiny_errors == 1,
+          "positions behind the last one: %s", tiny_log);
     llama_free(ctx);
     llama_model_free(m);
     tiny_free(&t);

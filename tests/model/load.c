@@ -441,6 +441,13 @@ static void test_save(void) {
     tiny_log_clear();
     if (m) llama_model_save_to_file(m, "/nonexistent/model.gguf");
     CHECK(tiny_errors > 0, "a failure to write is silent");
+    struct llama_model_params words = llama_model_default_params();
+    words.vocab_only = true;
+    struct llama_model *vocabulary = llama_model_load_from_file(t.path, words);
+    tiny_log_clear();
+    if (vocabulary) llama_model_save_to_file(vocabulary, copy);
+    CHECK(vocabulary && tiny_errors == 1 && strstr(tiny_log, "only the vocabulary"), "a model without weights: %s", tiny_log);
+    llama_model_free(vocabulary);
     llama_model_free(m);
     llama_model_free(again);
     unlink(copy);

@@ -252,6 +252,60 @@ static void test_refusals(void) {
     tiny_free(&t);
 }
 
+/* Part `no` of 2: `name` and a tensor of its own. */
+static void write_half(const char *path, int no, const char *name) {
+    struct ggml_context *ctx = ggml_init((struct ggml_init_params) { 1 << 20, NULL, false });
+    struct gguf_context *g = gguf_init_empty();
+    gguf_set_val_u16(g, "split.no", (uint16_t) no);
+    gguf_set_val_u16(g, "split.count", 2);
+    gguf_set_val_i32(g, "split.tensors.count", 4);
+    for (int i = 0; i < 2; i++) {
+        struct ggml_tensor *t = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 64, 2);
+        if (i) ggml_format_name(t, "own.%d.weight", no);
+        else   ggml_set_name(t, name);
+        gguf_add_tensor(g, ggml_set_zero(t));
+    }
+    CHECK(gguf_write_to_file(g, path, false), "%s", path);
+    gguf_free(g);
+    ggml_free(ctx);
+}
+
+/* Names that meet in the new file: of two files of the source, or written in two ways. */
+static void test_names(void) {
+    static const struct matrix twice[] = { { "blk.0.a.weight", 64 }, { "blk.00.a.weight", 64 } };
+    const struct llama_model_quantize_params p = params(LLAMA_FTYPE_MOSTLY_Q8_0);
+    char halves[2][96];
+    for (int i = 0; i < 2; i++) snprintf(halves[i], sizeof halves[i], "/tmp/quantize%d-0000%d-of-00002.gguf", (int) getpid(), i + 1);
+    write_matrices(other_path, GGML_TYPE_F32, twice, 2, 1.0f);
+    turned_down(other_path, p, "two tensors would have the name blk.0.a.weight");
+    write_half(halves[0], 0, "first.weight");
+    write_half(halves[1], 1, "second.weight");
+    CHECK(llama_model_quantize(halves[0], out_path, &p) == 0 && type_in(out_path, "second.weight") == GGML_TYPE_Q8_0, "%s", tiny_log);
+    write_half(halves[1], 1, "first.weight");
+    turned_down(halves[0], p, "two tensors would have the name first.weight");
+    remove(halves[0]), remove(halves[1]);
+}
+
+/* What is no regular file is written as it is, and stays: here a link to a device. */
+static void test_special(void) {
+    static const struct matrix one[] = { { "a.weight", 64 } };
+    const struct llama_model_quantize_params p = params(LLAMA_FTYPE_MOSTLY_Q8_0);
+    struct stat st;
+    char part[128];
+    snprintf(part, sizeof part, "%s.part", out_path);
+    write_matrices(other_path, GGML_TYPE_F32, one, 1, 1.0f);
+    remove(out_path);
+    CHECK(!symlink("/dev/null", out_path) && llama_model_quantize(other_path, out_path, &p) == 0, "%s", tiny_log);
+    CHECK(!lstat(out_path, &st) && S_ISLNK(st.st_mode) && !exists(part), "the link is gone");
+    remove(out_path);
+    tiny_log_clear();
+    CHECK(!symlink("/dev/full", out_path) && llama_model_quantize(other_path, out_path, &p) != 0 && tiny_errors == 1, "a full device: %s", tiny_log);
+    CHECK(!lstat(out_path, &st) && S_ISLNK(st.st_mode), "the link is gone");
+    remove(out_path);
+    tiny_log_clear();
+    CHECK(llama_model_quantize(other_path, "/tmp", &p) != 0 && strstr(tiny_log, "/tmp: "), "a folder: %s", tiny_log);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------------------------------------------------- */
 
 static double peak_bytes(void) {
@@ -353,6 +407,8 @@ int main(void) {
     test_models();
     test_importance();
     test_refusals();
+    test_names();
+    test_special();
     test_failures(path);
     remove(path), remove(out_path), remove(other_path);
     return DONE();
