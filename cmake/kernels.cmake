@@ -19,10 +19,10 @@ if(ARENITE_SANITIZE AND EXISTS /proc/cpuinfo AND NOT CMAKE_CROSSCOMPILING)  # in
 endif()
 
 # Adds the kernels to the object library `target` and sets kernel_objects to what else a library must hold.
-# The tiles of the products are written so that all sums stay in registers: two passes of gcc would take them apart, two others
-# copy everything around them for each type.
+# The tiles of the products are written so that all sums stay in registers: two passes of gcc would take them apart, one would copy
+# them around each step of a loop, two others copy everything around them for each type.
 include(CheckCCompilerFlag)
-set(arenite_tile_flags -fno-tree-reassoc -fno-tree-ter -fno-ipa-cp -fno-inline-functions)
+set(arenite_tile_flags -fno-tree-reassoc -fno-tree-ter -fno-tree-coalesce-vars -fno-ipa-cp -fno-inline-functions)
 string(REPLACE ";" " " flags "${arenite_tile_flags}")
 check_c_compiler_flag("${flags}" ARENITE_HAS_TILE_FLAGS)
 if(NOT ARENITE_HAS_TILE_FLAGS)

@@ -23,8 +23,8 @@
  * which one, as an offset in bytes. Blocks of 32 have no scales, `fine` is the factor itself; where sums are pairs of 16 bits the
  * first of each is of the first half, the second of the second half (vb_paired), and so are the factors.
  *
- * KEPT: the sums of a block wait in memory while those of a span are in registers, where there are not enough for both. A compiler
- * that has to find that out keeps two copies of them. */
+ * The sums of a block of 256 are left in memory (`kept`). KEPT: they wait there already while those of a span are in registers, where
+ * there are not enough for both; a compiler that has to find that out keeps two copies of them. */
 
 #if SUM_BITS == 0
 #undef  OFFSET
@@ -82,7 +82,7 @@ static inline void S(ints)(const uint8_t *w, const uint8_t *a, int part, tv isum
     for (int v = 0; v < TILE_VECTORS; v++) {
         for (int c = 0; c < TILE_COLUMNS; c++) S(set_isum)(isum, kept, v, c, t_zero());
     }
-    for (int s = part*S(SPANS)/PARTS; s < (part + 1)*S(SPANS)/PARTS; s++) {
+    for (unsigned s = (unsigned) part*S(SPANS)/PARTS; s < ((unsigned) part + 1)*S(SPANS)/PARTS; s++) {
         tv sum[TILE_VECTORS][TILE_COLUMNS];
         for (int c = 0; c < TILE_COLUMNS; c++) {
             for (int v = 0; v < TILE_VECTORS; v++) {
@@ -110,8 +110,12 @@ static inline void S(ints)(const uint8_t *w, const uint8_t *a, int part, tv isum
 #endif
             }
         }
-        if ((s + 1)*S(SPAN)%GROUP == 0)   scales += FINE_MOST*PANEL_ROWS*4;
-        if ((s + 1)*S(SPAN)%S(FINE) == 0) fine   += TILE_COLUMNS;
+        /* without a branch, at which a compiler copies all sums */
+        scales += ((s + 1)*S(SPAN)/GROUP   - s*S(SPAN)/GROUP)*FINE_MOST*PANEL_ROWS*4;
+        fine   += ((s + 1)*S(SPAN)/S(FINE) - s*S(SPAN)/S(FINE))*TILE_COLUMNS;
+    }
+    for (int v = 0; v < TILE_VECTORS && SCALED && !KEPT; v++) {
+        for (int c = 0; c < TILE_COLUMNS; c++) t_store(kept + (c*TILE_VECTORS + v)*LANES, isum[v][c]);
     }
 }
 
@@ -140,7 +144,7 @@ static void S(tile)(int blocks, const uint8_t *w, const uint8_t *a, float *acc, 
                 (void) m_w, (void) m_c;
                 for (int v = 0; v < TILE_VECTORS; v++) {
                     float *at = acc + (c*TILE_VECTORS + v)*LANES;
-                    tf sum = tf_fma(tf_mul(d_w[v], d_c), tf_from_ints(S(isum)(isum, kept, v, c)), tf_load(at));
+                    tf sum = tf_fma(tf_mul(d_w[v], d_c), tf_from_ints(SCALED ? t_load(kept + (at - acc)) : isum[v][c]), tf_load(at));
 #if SCALED && MIN
                     sum = tf_fnma(tf_mul(m_w[v], d_c), S(msum)(w, a, v, c), sum);
 #elif MIN
