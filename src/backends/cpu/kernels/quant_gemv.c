@@ -15,6 +15,7 @@ enum {
     AHEAD = 4096,               /* bytes ahead of the block that is read */
     PAGE  = 4096,
     PAGES = 4*PAGE,             /* bytes further ahead, where a line of each page is asked for */
+    SHORT = 512,                /* bytes of a row up to which two at once gain, 7 % with two threads; of longer ones they take half as long again */
     SUMS  = 128,                /* vectors of sums of a row in a piece: that whole rows of most models are one piece gains up to half */
 };
 
@@ -175,6 +176,7 @@ static void gemv(const struct reader *t, int64_t k, int64_t rows, const void *we
 #define OFFSET 8
 #define MIN    0
 #define SIGNED 0
+#define PAIRS  1
 #include "quant_gemv.h"
 
 #define T q4_1
@@ -182,6 +184,7 @@ static void gemv(const struct reader *t, int64_t k, int64_t rows, const void *we
 #define OFFSET 0
 #define MIN    1
 #define SIGNED 0
+#define PAIRS  1
 #include "quant_gemv.h"
 
 #define T q5_0

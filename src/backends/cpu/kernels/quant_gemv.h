@@ -7,6 +7,7 @@
  * and, where it is not what the first lines below say,
  *     PARTS    blocks of activations that one of weights meets,
  *     HALVES   1 when the halves of a block of 32 have a scale each,
+ *     PAIRS    1 when short rows are read two at once,
  *     NUMBERED 1 when the numbers of entries are put together first,
  *     OFFSETS  1 when the second result of scales_<tag> is the scales times what is to be taken from their codes,
  *     UNIT     what the scale d is to be multiplied by,
@@ -24,6 +25,9 @@
 #endif
 #ifndef OFFSETS
 #define OFFSETS 0
+#endif
+#ifndef PAIRS
+#define PAIRS  0
 #endif
 #ifndef UNIT
 #define UNIT   1.0f
@@ -89,10 +93,12 @@ static inline void K_JOIN(ROWS, two)(const BLOCK_T *w, const BLOCK_T *last, int 
 static void ROWS(const struct walk *p, const char *from, const int8_t *q, const int16_t *sums, const int16_t *fine, struct piece *out) {
     (void) sums;
     const int n = p->n, rows = p->rows;
-    for (int r = 0; r < rows; r++, from += p->stride) {
+    const size_t stride = p->stride;
+    for (int r = 0, side; r < rows; r += side, from += (size_t) side*stride) {
         const BLOCK_T *w = (const BLOCK_T *) (const void *) from;
         const ptrdiff_t ahead = r + 2 < rows ? p->ahead : p->ahead_last;
-        find_pages(from + ahead, (size_t) (n/PARTS)*sizeof *w);
+        side = PAIRS && stride <= SHORT && n%2 == 0 && r + 1 < rows ? 2 : 1;
+        find_pages(from + ahead, (size_t) side*(size_t) (n/PARTS)*sizeof *w);
         const int8_t  *codes = q;
         const int16_t *f = fine;
         int32_t *isum = out->isum[0][r];
@@ -101,6 +107,11 @@ static void ROWS(const struct walk *p, const char *from, const int8_t *q, const 
         for (; b + 1 < n; b += 2, codes += 64, f += 32, isum += GEMV_ROWS*GEMV_LANES, scales += 2*GEMV_ROWS) {
             prefetch((const char *) w + ahead);
             K_JOIN(ROWS, two)(w, PARTS == 1 ? w + 1 : w, b % PARTS, codes, f, isum, scales);
+            if (side == 2) {
+                const BLOCK_T *v = (const BLOCK_T *) (const void *) ((const char *) w + stride);
+                prefetch((const char *) v + ahead);
+                K_JOIN(ROWS, two)(v, v + 1, 0, codes, f, isum + GEMV_LANES, scales + 1);
+            }
             if (PARTS == 1) w += 2; else if ((b + 2) % PARTS == 0) w++;
         }
         if (b < n) K_JOIN(ROWS, two)(w, w, b % PARTS, codes, f, isum, scales);          /* an odd block is paired with zeros of q */
@@ -168,6 +179,7 @@ static void K_JOIN(gemv, T)(int64_t k, int64_t rows, const void *weights, size_t
 #undef SIGNED
 #undef PARTS
 #undef HALVES
+#undef PAIRS
 #undef NUMBERED
 #undef OFFSETS
 #undef UNIT
