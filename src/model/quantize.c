@@ -361,8 +361,9 @@ static bool write_file(struct work *w, const char *path) {
         free(part);
         return false;
     }
-    bool ok = gguf_write_to_file_ptr(w->out, w->file, true) && write_data(w);
-    const bool failed = ferror(w->file), closed = fclose(w->file) == 0;
+    const bool begun = gguf_write_to_file_ptr(w->out, w->file, true);       /* or there is a line of error */
+    bool ok = begun && write_data(w);
+    const bool failed = begun && ferror(w->file), closed = fclose(w->file) == 0;
     if (failed || (ok && (!closed || (whole && rename(part, path))))) {
         log_error("%s: %s", path, errno ? strerror(errno) : "it could not be written");
         ok = false;
