@@ -408,11 +408,16 @@ static bool quantize_all(const struct work *w, const char *path) {
     }
     memcpy(prefix, path, length - tail);
     prefix[length - tail] = 0;
-    for (int i = 0; i < n; i++) {
-        llama_split_path(name, sizeof name, prefix, i, n);
-        if (!quantize_parts(*w, &w->m->parts[i], 1, name)) return false;
+    int done = 0;
+    for (; done < n; done++) {
+        llama_split_path(name, sizeof name, prefix, done, n);
+        if (!quantize_parts(*w, &w->m->parts[done], 1, name)) break;
     }
-    return true;
+    for (int i = done; done < n && !w->params->dry_run && i-- > 0; ) {       /* some of the files are none of a model */
+        llama_split_path(name, sizeof name, prefix, i, n);
+        if (!file_is_special(name)) remove(name);
+    }
+    return done == n;
 }
 
 bool arn_model_quantize(const char *in, const char *out, const struct llama_model_quantize_params *params, const struct arn_quantize *more) {

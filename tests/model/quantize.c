@@ -253,7 +253,7 @@ static void test_refusals(void) {
 }
 
 /* Part `no` of 2: `name` and a tensor of its own. */
-static void write_half(const char *path, int no, const char *name) {
+static void write_half(const char *path, int no, const char *name, float value) {
     struct ggml_context *ctx = ggml_init((struct ggml_init_params) { 1 << 20, NULL, false });
     struct gguf_context *g = gguf_init_empty();
     gguf_set_val_u16(g, "split.no", (uint16_t) no);
@@ -263,7 +263,8 @@ static void write_half(const char *path, int no, const char *name) {
         struct ggml_tensor *t = ggml_new_tensor_2d(ctx, GGML_TYPE_F32, 64, 2);
         if (i) ggml_format_name(t, "own.%d.weight", no);
         else   ggml_set_name(t, name);
-        gguf_add_tensor(g, ggml_set_zero(t));
+        for (int k = 0; k < 128; k++) ((float *) t->data)[k] = value;
+        gguf_add_tensor(g, t);
     }
     CHECK(gguf_write_to_file(g, path, false), "%s", path);
     gguf_free(g);
@@ -273,17 +274,28 @@ static void write_half(const char *path, int no, const char *name) {
 /* Names that meet in the new file: of two files of the source, or written in two ways. */
 static void test_names(void) {
     static const struct matrix twice[] = { { "blk.0.a.weight", 64 }, { "blk.00.a.weight", 64 } };
-    const struct llama_model_quantize_params p = params(LLAMA_FTYPE_MOSTLY_Q8_0);
-    char halves[2][96];
-    for (int i = 0; i < 2; i++) snprintf(halves[i], sizeof halves[i], "/tmp/quantize%d-0000%d-of-00002.gguf", (int) getpid(), i + 1);
+    struct llama_model_quantize_params p = params(LLAMA_FTYPE_MOSTLY_Q8_0);
+    char halves[2][96], new_halves[2][112];
+    for (int i = 0; i < 2; i++) {
+        snprintf(halves[i], sizeof halves[i], "/tmp/quantize%d-0000%d-of-00002.gguf", (int) getpid(), i + 1);
+        snprintf(new_halves[i], sizeof new_halves[i], "%.*s-0000%d-of-00002.gguf", (int) (strlen(out_path) - strlen(".gguf")), out_path, i + 1);
+    }
     write_matrices(other_path, GGML_TYPE_F32, twice, 2, 1.0f);
     turned_down(other_path, p, "two tensors would have the name blk.0.a.weight");
-    write_half(halves[0], 0, "first.weight");
-    write_half(halves[1], 1, "second.weight");
+    write_half(halves[0], 0, "first.weight", 1);
+    write_half(halves[1], 1, "second.weight", 1);
     CHECK(llama_model_quantize(halves[0], out_path, &p) == 0 && type_in(out_path, "second.weight") == GGML_TYPE_Q8_0, "%s", tiny_log);
-    write_half(halves[1], 1, "first.weight");
+    write_half(halves[1], 1, "first.weight", 1);
     turned_down(halves[0], p, "two tensors would have the name first.weight");
-    remove(halves[0]), remove(halves[1]);
+
+    p.keep_split = true;                                /* both files or neither */
+    for (int ok = 1; ok >= 0; ok--) {
+        tiny_log_clear();
+        remove(new_halves[0]), remove(new_halves[1]);
+        write_half(halves[1], 1, "second.weight", ok ? 1 : INFINITY);
+        CHECK(llama_model_quantize(halves[0], out_path, &p) == !ok && exists(new_halves[0]) == ok && exists(new_halves[1]) == ok, "kept split, %d: %s", ok, tiny_log);
+    }
+    for (int i = 0; i < 2; i++) remove(halves[i]), remove(new_halves[i]);
 }
 
 /* What is no regular file is written as it is, and stays: here a link to a device. */
