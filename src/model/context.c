@@ -11,11 +11,13 @@
 
 /* ---- parameters ------------------------------------------------------------------------------------------------ */
 
+enum { MOST_CTX = INT32_MAX - KV_STEP };        /* positions are an int32_t, and the cells are padded */
+
 static uint32_t padded(uint32_t n, uint32_t step) { return n > UINT32_MAX - step ? n/step*step : (n + step - 1)/step*step; }
 
 /* Fills in what was left open and brings the rest into range. */
 static void params_resolve(struct llama_context_params *p, const struct hparams *h) {
-    if (!p->n_ctx)     p->n_ctx = h->n_ctx_train;
+    if (!p->n_ctx)     p->n_ctx = h->n_ctx_train < MOST_CTX ? h->n_ctx_train : MOST_CTX;
     p->n_ctx = padded(p->n_ctx ? p->n_ctx : 1, KV_STEP);
     if (!p->n_seq_max) p->n_seq_max = 1;
     if (!p->n_batch)   p->n_batch = 1;
@@ -62,7 +64,7 @@ static bool refuse(const struct llama_model *m, const char *why) {
 static bool params_usable(const struct llama_model *m, const struct llama_context_params *p) {
     if (!m)                                             return refuse(m, "no model");
     if (p->n_seq_max > MAX_SEQUENCES)                   return refuse(m, "more than 64 sequences");
-    if (p->n_ctx > INT32_MAX - KV_STEP)                 return refuse(m, "n_ctx is too large");
+    if (p->n_ctx > MOST_CTX)                            return refuse(m, "n_ctx is too large");
     if (p->pooling_type == LLAMA_POOLING_TYPE_RANK)     return refuse(m, "the model has no ranking head");
     if (p->ctx_type != LLAMA_CONTEXT_TYPE_DEFAULT)      return refuse(m, "the model predicts one token at a time");
     if (p->rope_scaling_type == LLAMA_ROPE_SCALING_TYPE_LONGROPE) return refuse(m, "longrope scaling is not supported");
