@@ -1,14 +1,15 @@
 /* Times what a generated token costs a model's file, matrix by matrix: each is read by a plain sum and multiplied with one
- * column, in turn, in the order in which a token needs them, so that every byte comes from memory again. Matrices of one type
- * and shape are one line; of experts those that a token uses count.
+ * column, in the order in which a token needs them, so that every byte comes from memory again. One after the other is read and
+ * multiplied in turn, the next time the other way round, so that both meet the same neighbours. Matrices of one type and shape
+ * are one line; of experts those that a token uses count.
  *
  *     micro_model FILE [THREADS [TOKENS]]
  *
- * Each thread has its part of the rows, and nobody waits but at the ends of a pass: what a graph of these products can reach at
- * most. Figures are medians of the tokens, since memory is as fast as the neighbours let it be. */
+ * Each thread has its part of the rows, and all begin a matrix together: what a graph of these products can reach at most. Figures are medians of the tokens, since memory is as fast as the neighbours let it be. */
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ struct worker { pthread_t thread; int ith; char *column; float *y; double second
 static struct kind       kinds[KINDS_MAX];
 static struct matrix     matrices[MATRICES_MAX];
 static struct worker     workers[THREADS_MAX];
-static pthread_barrier_t meeting;
+static atomic_int        arrived, meetings;
 static int               n_kinds, n_matrices, n_threads = 1, n_tokens = 16;
 static volatile uint64_t sink;
 
@@ -47,6 +48,12 @@ static void read_through(const char *from, size_t size) {
     sink = s[0];
 }
 
+static void meet(void) {
+    const int meeting = atomic_load(&meetings);
+    if (atomic_fetch_add(&arrived, 1) + 1 == n_threads) atomic_store(&arrived, 0), atomic_fetch_add(&meetings, 1);
+    else while (atomic_load(&meetings) == meeting);
+}
+
 /* This worker's part of one matrix. */
 static void pass_rows(struct worker *w, const struct kind *d, const char *data, int what) {
     const int64_t from = d->rows*w->ith/n_threads/32*32, to = w->ith + 1 == n_threads ? d->rows : d->rows*(w->ith + 1)/n_threads/32*32;
@@ -58,22 +65,25 @@ static void pass_rows(struct worker *w, const struct kind *d, const char *data, 
 
 static void *work(void *arg) {
     struct worker *w = arg;
-    for (int token = 0; token < n_tokens; token++) for (int what = READ; what <= MULTIPLY; what++) {
-        memset(w->seconds[what], 0, sizeof w->seconds[what]);
-        pthread_barrier_wait(&meeting);
-        for (int i = 0; i < n_matrices; i++) {
+    for (int token = 0; token < n_tokens; token++) {
+        memset(w->seconds, 0, sizeof w->seconds);
+        for (int j = 0; j < 2*n_matrices; j++) {
+            const int i = j % n_matrices, what = (i + j/n_matrices) % 2;
             const struct matrix *m = &matrices[i];
+            meet();
             const double start = now();
             for (int u = 0; u < m->used; u++) {
                 pass_rows(w, &kinds[m->kind], m->data + (size_t) ((token*m->used + u) % m->slices)*kinds[m->kind].size, what);
             }
             w->seconds[what][m->kind] += now() - start;
         }
-        pthread_barrier_wait(&meeting);
-        for (int i = 0; w->ith == 0 && i < n_kinds; i++) {
-            kinds[i].seconds[what][token] = 0;
-            for (int t = 0; t < n_threads; t++) kinds[i].seconds[what][token] += workers[t].seconds[what][i]/n_threads;
+        meet();
+        for (int i = 0; w->ith == 0 && i < 2*n_kinds; i++) {
+            double *const seconds = &kinds[i/2].seconds[i%2][token];
+            *seconds = 0;
+            for (int t = 0; t < n_threads; t++) *seconds += workers[t].seconds[i%2][i/2]/n_threads;
         }
+        meet();
     }
     return NULL;
 }
@@ -142,7 +152,6 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: micro_model FILE [THREADS [TOKENS]], FILE a model of quantised matrices\n");
         return 1;
     }
-    pthread_barrier_init(&meeting, NULL, (unsigned) n_threads);
     for (int i = 0; i < n_threads; i++) if (!start(&workers[i], i)) return 1;
     for (int i = 0; i < n_threads; i++) pthread_join(workers[i].thread, NULL);
     printf("%s, %d thread%s\n  %-8s %7s %7s %6s %9s %9s %9s %7s\n", argv[1], n_threads, n_threads > 1 ? "s" : "", "type", "k", "rows", "count", "MB",
