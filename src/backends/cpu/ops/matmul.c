@@ -168,10 +168,7 @@ static bool list_experts(const struct cpu_task *t, const struct matmul *m, const
     for (int64_t i = 0; i < used*tokens; i++) {
         const int32_t id = id_at(m->ids, i % used, i / used);
         if (id < 0 || id >= m->slices) {
-            if (t->ith == 0) {
-                task_fail(t, m->dst, "expert %d of token %lld is outside 0 .. %lld", id, (long long) (i/used),
-                          (long long) m->slices - 1);
-            }
+            task_fail(t, m->dst, "expert %d of token %lld is outside 0 .. %lld", id, (long long) (i/used), (long long) m->slices - 1);
             return false;
         }
         first[id + 1]++;

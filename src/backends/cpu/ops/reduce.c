@@ -95,7 +95,7 @@ void op_repeat(const struct cpu_task *t, struct ggml_tensor *dst) {
     const int64_t n = row_units(dst), period = row_units(x);
     int64_t r0, r1;
     if (ggml_is_empty(x)) {                             /* nothing to repeat: zeros */
-        if (t->ith == 0) memset(dst->data, 0, ggml_nbytes(dst));
+        if (task_chunk(t, 1, &r0)) memset(dst->data, 0, ggml_nbytes(dst));
         return;
     }
     while (next_rows(t, n_rows(dst), n, &r0, &r1)) for (int64_t r = r0, i1, i2, i3; r < r1; r++) {
