@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "compiler.h"
 #include "kernels.h"
 #include SIMD_INT
 #include "codes.h"
@@ -54,8 +55,9 @@ static void read_nvfp4(const void *row, int64_t first, int n, struct codes *c) {
     }
 }
 
-/* bytes: the codes of elements 32j .. 32j+31; before: what they need for the whole block. */
-#define READ_BLOCK(tag, before, bytes, factor, minimum)                                                 \
+/* bytes: the codes of elements 32j .. 32j+31; before: what they need for the whole block; unroll: UNROLL where j says how far
+ * they are shifted. */
+#define READ_BLOCK(unroll, tag, before, bytes, factor, minimum)                                         \
     static void read_##tag(const void *row, int64_t first, int n, struct codes *c) {                    \
         const block_##tag *w = (const block_##tag *) row + first;                                       \
         vs s, m;                                                                                        \
@@ -65,23 +67,23 @@ static void read_nvfp4(const void *row, int64_t first, int n, struct codes *c) {
         c->d[0] = factor;                                                                               \
         minimum;                                                                                        \
         before;                                                                                         \
-        for (int j = 0; j < 8; j++) vb_store(c->q + 32*j, bytes);                                       \
+        unroll for (int j = 0; j < 8; j++) vb_store(c->q + 32*j, bytes);                                \
     }
-#define READ_256(tag, bytes, factor, minimum) READ_BLOCK(tag, NONE, bytes, factor, minimum)
-#define READ_NUMBERED(tag, bytes, factor)     READ_BLOCK(tag, uint16_t at[32]; numbers_##tag(w, at), bytes, factor, NONE)
+#define READ_256(unroll, tag, bytes, factor, minimum) READ_BLOCK(unroll, tag, NONE, bytes, factor, minimum)
+#define READ_NUMBERED(tag, bytes, factor)             READ_BLOCK(, tag, uint16_t at[32]; numbers_##tag(w, at), bytes, factor, NONE)
 #define SIGNED(tag) vb_signed(codes_##tag(w, j), signs_##tag(w, j))
-READ_256(q2_K,    codes_q2_K(w, j),              HALF(w->d), MINIMUM(w->dmin, 0))
-READ_256(q3_K,    LESS( 4, codes_q3_K(w, j)),    HALF(w->d), NONE)
-READ_256(q4_K,    codes_q4_K(w, j),              HALF(w->d), MINIMUM(w->dmin, 0))
-READ_256(q5_K,    codes_q5_K(w, j),              HALF(w->d), MINIMUM(w->dmin, 0))
-READ_256(q6_K,    LESS(32, codes_q6_K(w, j)),    HALF(w->d), NONE)
-READ_256(tq1_0,   LESS( 1, codes_tq1_0(w, j)),   HALF(w->d), NONE)
-READ_256(tq2_0,   LESS( 1, codes_tq2_0(w, j)),   HALF(w->d), NONE)
-READ_256(iq4_xs,  codes_iq4_xs(w, j),            HALF(w->d), NONE)
-READ_256(iq2_xxs, SIGNED(iq2_xxs),               HALF(w->d)*0.125f, NONE)
-READ_256(iq2_xs,  SIGNED(iq2_xs),                HALF(w->d)*0.125f, NONE)
-READ_256(iq3_xxs, SIGNED(iq3_xxs),               HALF(w->d)*0.25f, NONE)
-READ_256(iq3_s,   SIGNED(iq3_s),                 HALF(w->d), NONE)
+READ_256(UNROLL, q2_K,    codes_q2_K(w, j),              HALF(w->d), MINIMUM(w->dmin, 0))
+READ_256(UNROLL, q3_K,    LESS( 4, codes_q3_K(w, j)),    HALF(w->d), NONE)
+READ_256(UNROLL, q4_K,    codes_q4_K(w, j),              HALF(w->d), MINIMUM(w->dmin, 0))
+READ_256(UNROLL, q5_K,    codes_q5_K(w, j),              HALF(w->d), MINIMUM(w->dmin, 0))
+READ_256(UNROLL, q6_K,    LESS(32, codes_q6_K(w, j)),    HALF(w->d), NONE)
+READ_256(,       tq1_0,   LESS( 1, codes_tq1_0(w, j)),   HALF(w->d), NONE)
+READ_256(,       tq2_0,   LESS( 1, codes_tq2_0(w, j)),   HALF(w->d), NONE)
+READ_256(,       iq4_xs,  codes_iq4_xs(w, j),            HALF(w->d), NONE)
+READ_256(,       iq2_xxs, SIGNED(iq2_xxs),               HALF(w->d)*0.125f, NONE)
+READ_256(,       iq2_xs,  SIGNED(iq2_xs),                HALF(w->d)*0.125f, NONE)
+READ_256(,       iq3_xxs, SIGNED(iq3_xxs),               HALF(w->d)*0.25f, NONE)
+READ_256(,       iq3_s,   SIGNED(iq3_s),                 HALF(w->d), NONE)
 READ_NUMBERED(iq2_s, vb_signed(codes_iq2_s(w, at, j), signs_iq2_s(w, j)), HALF(w->d)*0.125f)
 READ_NUMBERED(iq1_s, LESS(less_iq1_s(w, j), codes_iq1_s(w, at, j)),       HALF(w->d)*0.125f)
 READ_NUMBERED(iq1_m, LESS(9, codes_iq1_m(w, at, j)),                      HALF(half_iq1_m(w))*0.125f)
