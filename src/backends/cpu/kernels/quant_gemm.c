@@ -183,16 +183,21 @@ static void tile_block(const struct shape *s, const int8_t *codes, const float *
     }
 }
 
+/* Codes of four blocks of 32 are computed at a time, so two blocks of all columns waste nothing. */
 static void prepare(const struct shape *s, int64_t k, int n, const float *const *x, uint8_t *tile) {
+    enum { BLOCKS = 2 };
     _Alignas(32) int8_t codes[TILE_COLUMNS*256] = { 0 };
-    float   d_a[TILE_COLUMNS]      = { 0 };
-    int16_t sums[TILE_COLUMNS][16] = { 0 }, fine[TILE_COLUMNS][8];
-    for (int i = 0; i < TILE_COLUMNS*8; i++) fine[i/8][i%8] = 1;
-    for (int64_t i = 0; i < k; i += s->block, tile += s->tile_size) {
-        const float *at[TILE_COLUMNS];
-        for (int c = 0; c < n; c++) at[c] = x[c] + i;
-        K(quant_blocks)(s->block, n, at, codes, d_a, sums, fine);
-        tile_block(s, codes, d_a, (const int16_t (*)[16]) sums, (const int16_t (*)[8]) fine, tile);
+    float   d_a[BLOCKS*TILE_COLUMNS]      = { 0 };
+    int16_t sums[BLOCKS*TILE_COLUMNS][16] = { 0 }, fine[BLOCKS*TILE_COLUMNS][8];
+    for (int i = 0; i < BLOCKS*TILE_COLUMNS*8; i++) fine[i/8][i%8] = 1;
+    for (int64_t i = 0; i < k; ) {
+        const float *at[BLOCKS*TILE_COLUMNS];
+        const int blocks = s->block == 32 && n == TILE_COLUMNS && i + 32 < k ? BLOCKS : 1;
+        for (int c = 0; c < blocks*n; c++) at[c] = x[c%n] + i + c/n*s->block;
+        K(quant_blocks)(s->block, blocks*n, at, codes, d_a, sums, fine);
+        for (int c = 0; c < blocks*n; c += n, i += s->block, tile += s->tile_size) {
+            tile_block(s, codes + c*s->block, d_a + c, (const int16_t (*)[16]) sums + c, (const int16_t (*)[8]) fine + c, tile);
+        }
     }
 }
 
