@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Time the peer the way `arenite bench` times us, through its Python package's C interface; one JSON list on stdout.
 
-    peer.py MODEL -p N -n N -d DEPTH -t THREADS -r REPEAT
+    peer.py MODEL -p N -n N -d DEPTH -t THREADS -r REPEAT [--cache-k TYPE --cache-v TYPE]
 """
 import argparse
 import ctypes
 import json
+import os
 import statistics
 import time
 
@@ -20,6 +21,8 @@ def main():
     ap.add_argument("-d", type=int, default=0)
     ap.add_argument("-t", type=int, default=1)
     ap.add_argument("-r", type=int, default=3)
+    for which in "kv":
+        ap.add_argument(f"--cache-{which}", choices=["f16", "q8_0", "q4_0"], default="f16")
     a = ap.parse_args()
 
     quiet = llama_cpp.llama_log_callback(lambda level, text, data: None)
@@ -30,7 +33,9 @@ def main():
     params = llama_cpp.llama_context_default_params()
     params.n_ctx = max(a.d + max(a.p, a.n), 64)
     params.n_batch = params.n_ubatch = 512
-    params.n_threads = params.n_threads_batch = a.t
+    params.n_threads = params.n_threads_batch = max(os.cpu_count(), a.t) if a.d else a.t      # the depth is filled with all
+    params.type_k, params.type_v = (getattr(llama_cpp, "GGML_TYPE_" + t.upper()) for t in (a.cache_k, a.cache_v))
+    params.swa_full = False                     # as ours: sliding layers keep no more than they need
     ctx = llama_cpp.llama_init_from_model(model, params)
     load_s = time.perf_counter() - start
     vocab = llama_cpp.llama_model_get_vocab(model)
@@ -54,6 +59,7 @@ def main():
         return n/(time.perf_counter() - start)
 
     steps(0, a.d, 512)
+    llama_cpp.llama_set_n_threads(ctx, a.t, a.t)
     out = []
     for name, n, step in (("pp", a.p, 512), ("tg", a.n, 1)):
         if not n:
