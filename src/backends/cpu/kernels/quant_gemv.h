@@ -91,6 +91,7 @@ static inline void K_JOIN(ROWS, two)(const BLOCK_T *w, const BLOCK_T *last, int 
     scales[0] = SCALE(w), scales[GEMV_ROWS] = SCALE(last);
 }
 static void ROWS(const struct walk *p, const char *from, const int8_t *q, const int16_t *sums, const int16_t *fine, struct piece *out) {
+    enum { STEP = PARTS == 1 ? 2 : PARTS, NEXT = PARTS == 1 ? 2 : 1 };          /* blocks of activations and of weights */
     (void) sums;
     const int n = p->n, rows = p->rows;
     const size_t stride = p->stride;
@@ -104,17 +105,18 @@ static void ROWS(const struct walk *p, const char *from, const int8_t *q, const 
         int32_t *isum = out->isum[0][r];
         PLACE_T *scales = &out->PLACE[0][r];
         int b = 0;
-        for (; b + 1 < n; b += 2, codes += 64, f += 32, isum += GEMV_ROWS*GEMV_LANES, scales += 2*GEMV_ROWS) {
+        for (; b + STEP <= n; b += STEP, w += NEXT, codes += 32*STEP, f += 16*STEP) {
             prefetch((const char *) w + ahead);
-            K_JOIN(ROWS, two)(w, PARTS == 1 ? w + 1 : w, b % PARTS, codes, f, isum, scales);
-            if (side == 2) {
-                const BLOCK_T *v = (const BLOCK_T *) (const void *) ((const char *) w + stride);
-                prefetch((const char *) v + ahead);
-                K_JOIN(ROWS, two)(v, v + 1, 0, codes, f, isum + GEMV_LANES, scales + 1);
+            UNROLL for (int part = 0; part < STEP; part += 2, isum += GEMV_ROWS*GEMV_LANES, scales += 2*GEMV_ROWS) {
+                K_JOIN(ROWS, two)(w, w + NEXT - 1, part, codes + 32*part, f + 16*part, isum, scales);
+                if (side == 2) {
+                    const BLOCK_T *v = (const BLOCK_T *) (const void *) ((const char *) w + stride);
+                    prefetch((const char *) v + ahead);
+                    K_JOIN(ROWS, two)(v, v + 1, 0, codes, f, isum + GEMV_LANES, scales + 1);
+                }
             }
-            if (PARTS == 1) w += 2; else if ((b + 2) % PARTS == 0) w++;
         }
-        if (b < n) K_JOIN(ROWS, two)(w, w, b % PARTS, codes, f, isum, scales);          /* an odd block is paired with zeros of q */
+        if (b < n) K_JOIN(ROWS, two)(w, w, 0, codes, f, isum, scales);          /* an odd block is paired with zeros of q */
     }
 }
 #else

@@ -53,7 +53,7 @@ static inline void pair_mxfp4(const block_mxfp4 *w, const block_mxfp4 *v, vb u[2
 
 static inline vb codes_q1_0(const block_q1_0 *w, int part) { return vb_and(vb_where(u32_at(w->qs + 4*part)), vb_set(2)); }
 static inline void pair_q1_0(const block_q1_0 *w, int part, vb u[2]) {
-    vb_where_pair(w->qs + 4*part, w->qs + 4*part + 4, u);
+    vb_where_parts(w->qs, part, u);
     u[0] = vb_and(u[0], vb_set(2)), u[1] = vb_and(u[1], vb_set(2));
 }
 static inline uint64_t two_words(const uint8_t *first, const uint8_t *last) { return u32_at(first) | (uint64_t) u32_at(last) << 32; }

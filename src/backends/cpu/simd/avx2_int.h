@@ -57,6 +57,15 @@ static inline void vb_where_pair(const void *first, const void *last, vb u[2]) {
     u[0] = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(v, bytes), each), each);
     u[1] = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(w, bytes), each), each);
 }
+/* the same of parts `part` and `part` + 1 of four times 32 bits; part is 0 or 2 */
+static inline void vb_where_parts(const void *p, int part, vb u[2]) {
+    const __m256i bytes = _mm256_add_epi8(_mm256_setr_epi64x(0, 0x0101010101010101, 0x0404040404040404, 0x0505050505050505),
+                                          _mm256_set1_epi8((char) (4*part)));
+    const __m256i each = _mm256_set1_epi64x((long long) 0x8040201008040201);
+    const __m256i v = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) p));
+    u[0] = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(v, bytes), each), each);
+    u[1] = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(v, _mm256_add_epi8(bytes, _mm256_set1_epi8(2))), each), each);
+}
 /* bit i of 32 as 16 in byte i */
 static inline vb vb_spread(uint32_t bits) { return _mm256_and_si256(vb_where(bits), _mm256_set1_epi8(16)); }
 static inline vb vb_set(int x) { return _mm256_set1_epi8((char) x); }

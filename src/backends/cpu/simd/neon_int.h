@@ -49,6 +49,9 @@ static inline void vb_where_pair(const void *first, const void *last, vb u[2]) {
     memcpy(&a, first, 4), memcpy(&b, last, 4);
     u[0] = (vb) { where_16(a), where_16(b) }, u[1] = (vb) { where_16(a >> 16), where_16(b >> 16) };
 }
+static inline void vb_where_parts(const void *p, int part, vb u[2]) {
+    vb_where_pair((const uint8_t *) p + 4*part, (const uint8_t *) p + 4*part + 4, u);
+}
 static inline vb vb_spread(uint32_t bits) {
     const vb v = vb_where(bits);
     return (vb) { vandq_u8(v.a, vdupq_n_u8(16)), vandq_u8(v.b, vdupq_n_u8(16)) };
