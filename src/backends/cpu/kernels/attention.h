@@ -13,7 +13,8 @@
 
 enum {
     ATTENTION_KEYS  = 64,
-    ATTENTION_AHEAD = 6        /* rows of a head lie apart in a cache: that many ahead of the one that is read, its lines are asked for */
+    ATTENTION_AHEAD = 6,       /* rows of a head lie apart in a cache: that many ahead of the one that is read, its lines are asked for */
+    ATTENTION_RUN   = 16       /* rows of values that are weighed at once */
 };
 
 /* Rows of queries, keys and values have dk or dv elements, multiples of 16: shorter ones are padded with zeros. */
