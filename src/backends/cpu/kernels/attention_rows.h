@@ -71,7 +71,7 @@ static void T(weigh)(int64_t dv, int rows, const float (*p)[ATTENTION_KEYS], int
     for (int r = 0, n; r < rows; r += n) {
         n = at_once(rows - r, ROWS_AT_ONCE);
         for (int j = j0, end; j < j1; j = end) {
-            end = AHEAD && j1 - j > ATTENTION_RUN ? j + ATTENTION_RUN : j1;
+            end = AHEAD > 0 && j1 - j > ATTENTION_RUN ? j + ATTENTION_RUN : j1;
             FOR_ROWS_OF(n, T(weigh_rows), dv, p + r, j, end, v, stride, a + r*dv)
         }
     }
