@@ -1,12 +1,12 @@
 /* The thread pool of the CPU backend (contract: an idle process uses no CPU, a loaded machine is shared fairly).
  *
  * Each worker sleeps on a word of its own, so that workers a job does not need are left alone. Who has not taken a job when its
- * caller is done with it, loses it, so a job is only ever touched by workers that its caller waits for. Every wait spins for a short time and then sleeps. How
- * short is learnt: a wait that a full spin would have caught lengthens the next spin, a longer one halves it, so on a
- * machine whose cores are taken by others waiting costs next to nothing and the time goes to whoever has work. A full spin
- * catches the other worker's last piece, not its absence: who sleeps is let in at once when woken, who spins is kept until its
- * turn ends and then waits for that of its neighbour. (Generation beside two busy processes on two cores, of its speed without
- * them: a full spin of 100 us 27 %, of 20 us 45 %; without them both are the same.)
+ * caller is done with it, loses it, so a job is only ever touched by workers that its caller waits for. Every wait spins for a
+ * short time and then sleeps. How short is learnt: a wait that a full spin would have caught lengthens the next spin, a longer
+ * one halves it, so on a machine whose cores are taken by others waiting costs next to nothing and the time goes to whoever has
+ * work. A full spin catches the other worker's last piece, not its absence: who sleeps is let in at once when woken, who spins is
+ * kept until its turn ends and then waits for that of its neighbour. (Generation beside two busy processes on two cores, of its
+ * speed without them: a full spin of 100 us 27 %, of 20 us 45 %; without them both are the same.)
  *
  * A worker that lost its core to another process keeps others waiting only for the piece of work that it holds: steps are gone
  * through without those that are not there (pool.h). Workers, and the caller while it is one, ask for short slices: the share
