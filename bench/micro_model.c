@@ -5,7 +5,8 @@
  *
  *     micro_model FILE [THREADS [TOKENS]]
  *
- * Each thread has its part of the rows, and all begin a matrix together: what a graph of these products can reach at most. Figures are medians of the tokens, since memory is as fast as the neighbours let it be. */
+ * Each thread has its part of the rows, and all begin a matrix together: what a graph of these products can reach at most.
+ * Figures are medians of the tokens, since memory is as fast as the neighbours let it be. */
 
 #include <fcntl.h>
 #include <pthread.h>

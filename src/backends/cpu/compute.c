@@ -142,8 +142,7 @@ static void go_on(struct walk *w, int i) {
         complete(w, i);
     }
     if (atomic_load(&w->run.wish) != GGML_STATUS_SUCCESS) i = w->steps.n;
-    const struct cpu_step *step = &w->steps.step[i];
-    run_open(&w->run, i, i < w->steps.n && step_gathers(step, w->steps.node + step->first, w->kernels, w->n_threads));
+    run_open(&w->run, i, i < w->steps.n && w->steps.step[i].meets);
 }
 
 static void work(struct cpu_run *run, int ith) {

@@ -4,7 +4,7 @@
  *
  * A node is computed by several workers of a run at once: each enters the op's `run` with its own struct cpu_task. Work is cut
  * into chunks that workers take from a shared counter (task_chunk), and who comes too late to get one is not waited for, so
- * nothing may be left to a certain worker. Where all are wanted (step_gathers) task_barrier lets them meet between two phases of
+ * nothing may be left to a certain worker. Where all are wanted (steps.h: meets) task_barrier lets them meet between two phases of
  * one op and sets the counter back to zero. No chunk ever splits a reduction, so the bits do not depend on who takes what. */
 
 #include "ggml-backend.h"

@@ -282,6 +282,12 @@ static void make_ropes(struct maker *m, struct cpu_steps *s, struct cpu_step *st
     }
 }
 
+static bool node_meets(tensor node, const struct cpu_kernels *k, int n_threads) {
+    if (node->op == GGML_OP_MUL_MAT || node->op == GGML_OP_MUL_MAT_ID) return products_meet(node, k, n_threads);
+    if (node->op == GGML_OP_FLASH_ATTN_EXT) return attention_meets(node, n_threads);
+    return is_custom(node);
+}
+
 /* The step that begins with todo[i]. */
 static struct cpu_step make_step(struct maker *m, struct cpu_steps *s, int first, int i) {
     struct cpu_step step = { .first = first };
@@ -295,7 +301,8 @@ static struct cpu_step make_step(struct maker *m, struct cpu_steps *s, int first
     bool wide = false;
     for (int j = 0; j < n; j++) wide = wide || node_wide(m->todo[i + j]);
     if (!wide) n = 1;                                       /* narrow nodes need no meeting anyway */
-    step.kind = n > 1 ? STEP_ROWS : STEP_NODE;
+    step.kind  = n > 1 ? STEP_ROWS : STEP_NODE;
+    step.meets = node_meets(m->todo[i], m->kernels, m->n_threads);
     for (int j = i; j < i + n; j++) {
         put(s, &step, m->todo[j], 0);
         m->todo[j] = NULL;
@@ -364,11 +371,4 @@ void step_run(const struct cpu_task *t, const struct cpu_step *step, struct ggml
 void step_finish(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node) {
     if (step->kind == STEP_PRODUCTS)              finish_products(t, step, node);
     else if (node[0]->op == GGML_OP_FLASH_ATTN_EXT) finish_attention(t, node[0]);
-}
-
-bool step_gathers(const struct cpu_step *step, struct ggml_tensor *const *node, const struct cpu_kernels *k, int n_threads) {
-    if (step->kind == STEP_PRODUCTS) return step->meets;
-    if (node[0]->op == GGML_OP_MUL_MAT || node[0]->op == GGML_OP_MUL_MAT_ID) return products_meet(node[0], k, n_threads);
-    if (node[0]->op == GGML_OP_FLASH_ATTN_EXT) return attention_meets(node[0], n_threads);
-    return is_custom(node[0]);
 }

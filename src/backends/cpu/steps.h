@@ -18,8 +18,8 @@ struct cpu_step {
     int           first;
     uint8_t       kind, count;
     uint8_t       before, products;     /* of STEP_PRODUCTS: nodes of the chain; products behind them */
-    bool          wide;                 /* entered by every worker, else by worker 0 alone */
-    bool          meets;                /* of STEP_PRODUCTS: workers meet between the chain and the products */
+    bool          wide;                 /* for all workers, else one computes it alone */
+    bool          meets;                /* every worker is to enter it: they meet in it, or divide its work by their number */
     uint8_t       set[STEP_NODES];      /* of STEP_PRODUCTS: nodes of one set share the rows that a worker takes */
 };
 
@@ -44,8 +44,6 @@ enum ggml_status steps_make(struct cpu_steps *s, const struct ggml_cgraph *graph
 bool node_computed(const struct ggml_tensor *node);
 bool node_wide(const struct ggml_tensor *node);
 
-/* Every worker is to enter the step: they meet in it, or divide its work by their number. */
-bool step_gathers(const struct cpu_step *step, struct ggml_tensor *const *node, const struct cpu_kernels *k, int n_threads);
 /* Does this worker's share of a step; then, once all have left it, one of them what is left. */
 void step_run(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node);
 void step_finish(const struct cpu_task *t, const struct cpu_step *step, struct ggml_tensor *const *node);
